@@ -1,0 +1,1 @@
+"""Checking: the engine, and the records of contracts and runs."""

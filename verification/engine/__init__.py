@@ -1,0 +1,1 @@
+"""The rules and documents of checking, free of Django and of any database."""

@@ -1,0 +1,1 @@
+"""The checkers that ship with the platform."""
