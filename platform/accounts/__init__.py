@@ -1,0 +1,1 @@
+"""People: accounts, roles and how things are named."""

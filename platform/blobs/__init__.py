@@ -1,0 +1,1 @@
+"""Bytes named by their SHA-256, and who still needs them."""

@@ -1,0 +1,1 @@
+"""Commands that run the house itself."""

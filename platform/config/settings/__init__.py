@@ -1,0 +1,1 @@
+"""Settings: everything in base, the other modules override."""

@@ -1,0 +1,1 @@
+"""The authoring convention: reading and importing packages."""

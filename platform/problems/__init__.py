@@ -1,0 +1,1 @@
+"""Problems, their frozen revisions and what those bind."""

@@ -1,0 +1,1 @@
+"""Attempts, Artifacts and Submissions: what people offer for checking."""

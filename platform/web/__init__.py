@@ -1,0 +1,1 @@
+"""The faces for people: pages and forms."""

@@ -1,0 +1,1 @@
+"""Verifiers, Contracts, fixtures, Implementations and their conformance."""

@@ -1,0 +1,1 @@
+"""VerificationRuns: what was examined, by which mechanism, and what came out."""
