@@ -1,19 +1,15 @@
 """User accounts; what someone may do is decided in `roles`."""
 
-from functools import partial
-
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
-from accounts.ids import new_id
-
-ID_LENGTH = 30
+from accounts.fields import IdField
 
 
 class User(AbstractUser):
     """An account. The author and operator roles are Django permissions that operators grant."""
 
-    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "usr"), editable=False)
+    id = IdField("usr")
     display_name = models.CharField(max_length=120, blank=True)
     timezone = models.CharField(max_length=64, blank=True, help_text="IANA name, such as Europe/Berlin; empty: UTC")
 

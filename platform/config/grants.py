@@ -9,16 +9,53 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.db import connections
 
+from verification.contracts.models.conformance import CONFORMANCE_MOVING
+from verification.runs.models.run import EXECUTION_MOVING, RUN_MOVING
+
 APP_ROLE = "tfp_app"
 
 # Every table of these applications is a record unless it is named below.
 RECORD_APPS = ("blobs", "notices", "contracts", "reviews", "problems", "submissions", "runs")
 
 # Columns that may move, by table. `lock` columns carry the UPDATE right that row locks need.
-MOVABLE: dict[str, tuple[str, ...]] = {}
+MOVABLE: dict[str, tuple[str, ...]] = {
+    "blobs_blob": ("purged_at",),
+    "blobs_blobhold": ("ended_at",),
+    "notices_notice": ("read_at",),
+    "contracts_verifier": ("description_md",),
+    "contracts_verifiercontract": ("published_at", "yanked_at", "yanked_by_id", "yank_reason"),
+    "contracts_conformancefixture": ("retired_at", "retired_by_id", "retire_reason"),
+    "contracts_verifierimplementation": ("yanked_at", "yanked_by_id", "yank_reason"),
+    "contracts_conformancerecord": CONFORMANCE_MOVING,
+    "reviews_reviewprotocol": ("yanked_at", "yanked_by_id", "yank_reason"),
+    "problems_problem": (
+        "title", "summary", "archived_at", "results_visibility", "artifacts_visibility", "opens_at", "closes_at",
+        "submissions_per_day",
+    ),
+    "submissions_attempt": ("closed_at",),
+    "submissions_artifact": ("withdrawn_at",),
+    "submissions_submission": ("withdrawn_at",),
+    "submissions_quotaentry": ("refunded_at",),
+    "runs_verificationrun": RUN_MOVING,
+    "runs_runexecution": EXECUTION_MOVING,
+}  # fmt: skip
 
 # Tables that are nobody's record: sessions, accounts, many-to-many lists of people, drafts.
-FREE: frozenset[str] = frozenset()
+FREE: frozenset[str] = frozenset(
+    {
+        "contracts_verifier_authors",
+        "problems_problem_managers",
+        # Drafts: their triggers freeze every row of a published revision.
+        "problems_problemrevision",
+        "problems_slotbinding",
+    }
+)
+
+# pgtrigger lets a session switch triggers off through a setting; here nobody may (see DECISIONS.md).
+NEVER_IGNORE_TRIGGERS = """
+    CREATE OR REPLACE FUNCTION public._pgtrigger_should_ignore(trigger_name NAME)
+    RETURNS BOOLEAN AS 'BEGIN RETURN FALSE; END;' LANGUAGE plpgsql
+"""
 
 
 def apply_grants(sender: AppConfig, using: str, **_: Any) -> None:
@@ -27,6 +64,7 @@ def apply_grants(sender: AppConfig, using: str, **_: Any) -> None:
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
+        cursor.execute(NEVER_IGNORE_TRIGGERS)
         cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [APP_ROLE])
         if cursor.fetchone() is None:
             return
