@@ -27,7 +27,7 @@ class Problem(models.Model):
     artifacts_visibility = models.CharField(max_length=8, choices=Visibility.choices, default="private")
     opens_at = models.DateTimeField(null=True, blank=True)
     closes_at = models.DateTimeField(null=True, blank=True)
-    submissions_per_day = models.PositiveIntegerField(null=True, blank=True)
+    quota_per_day = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     archived_at = models.DateTimeField(null=True, blank=True)
@@ -46,7 +46,7 @@ class Problem(models.Model):
             kept(),
             only_moves(
                 "title", "summary", "archived_at", "results_visibility", "artifacts_visibility", "opens_at", "closes_at",
-                "submissions_per_day",
+                "quota_per_day",
             ),
         ]  # fmt: skip
 

@@ -229,7 +229,7 @@ class ContractStage(Record):
                 | models.Q(kind="external", review_protocol=None, deadline_s__lte=7_776_000, rule_owner="contract")
                 & models.Q(acceptance__isnull=False, evidence_schema__isnull=False)
                 | models.Q(kind="external", review_protocol=None, deadline_s__lte=7_776_000, rule_owner="partner")
-                & models.Q(acceptance=None)
+                & models.Q(acceptance__isnull=True)
                 & ~models.Q(partner_rule_url=""),
             ),
         ]
@@ -257,7 +257,8 @@ class StageSlot(Record):
     stage = models.ForeignKey(ContractStage, on_delete=models.PROTECT, related_name="stage_slots")
     slot = models.ForeignKey(ReferenceSlot, on_delete=models.PROTECT, related_name="+")
     position = models.PositiveSmallIntegerField()
-    is_optional = models.BooleanField(default=False)
+    # Place in the stage's `optional_reference_slots`; null for a slot that must be there.
+    optional_position = models.PositiveSmallIntegerField(null=True, blank=True)
 
     class Meta:
         ordering = ["position"]

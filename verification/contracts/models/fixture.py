@@ -17,6 +17,7 @@ class ConformanceFixture(Record):
     key = models.CharField(max_length=63)
     position = models.PositiveIntegerField()
     title = models.CharField(max_length=200, blank=True)
+    summary_md = models.TextField(blank=True)
     expected_result = models.CharField(max_length=16, choices=[(r, r) for r in ("verified", "refuted", "inconclusive")])
     expected_score = models.FloatField(null=True, blank=True)
     inputs_hash = HashField()
@@ -65,7 +66,7 @@ class ConformanceFixture(Record):
                 "binds_what_is_required",
                 pgtrigger.Insert,
                 "IF EXISTS (SELECT 1 FROM contracts_stageslot ss JOIN contracts_referenceslot r ON r.id = ss.slot_id "
-                "WHERE ss.stage_id = NEW.stage_id AND r.required AND NOT ss.is_optional AND NOT EXISTS "
+                "WHERE ss.stage_id = NEW.stage_id AND r.required AND ss.optional_position IS NULL AND NOT EXISTS "
                 "(SELECT 1 FROM contracts_fixturefile f WHERE f.fixture_id = NEW.id AND f.slot_id = r.id)) THEN "
                 + refuse("a fixture binds every required slot its stage selects")
                 + " END IF; RETURN NULL;",
