@@ -171,9 +171,12 @@ class ProcessBackend:
             handed_over = (control_end.fileno(), report_end.fileno())
             code = _supervisor_code()
             process = subprocess.Popen(
-                [self._python, "-I", "-S", "-B", "-c", _BOOT]
-                + [str(control_end.fileno()), str(len(code)), str(report_end.fileno())]
-                + [*_limit_arguments(invocation.limits), str(builtin.root), builtin.module, *arguments],
+                [
+                    *(self._python, "-I", "-S", "-B", "-c", _BOOT),
+                    *(str(control_end.fileno()), str(len(code)), str(report_end.fileno())),
+                    *_limit_arguments(invocation.limits),
+                    *(str(builtin.root), builtin.module, *arguments),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log_end.fileno(),
                 stderr=log_end.fileno(),
@@ -186,7 +189,9 @@ class ProcessBackend:
                 end.close()
             # If it is gone already, its report will say that nothing was started.
             with suppress(BrokenPipeError):
-                control.write(code)
+                sent = 0
+                while sent < len(code):
+                    sent += control.write(code[sent:])
             is_out_of_time = watch(
                 process,
                 control,

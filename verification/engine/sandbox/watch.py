@@ -117,11 +117,13 @@ def _follow(watched: _Watched, timeout_s: float, is_cancelled: Callable[[], bool
 
 
 def _see_to_the_end(watched: _Watched) -> None:
+    # A checker may have stopped its supervisor; it is to read the order. Signalling is safe: it is not reaped yet.
+    watched.process.send_signal(supervisor.SIGCONT)
     give_up_at = time.monotonic() + _GRACE_S
     while not watched.has_ended and time.monotonic() < give_up_at:
         watched.wait(give_up_at)
     if not watched.has_ended:
-        # The checker may have stopped its supervisor; then this process does the supervisor's work.
+        # Stopped again, or stuck: this process does the supervisor's work.
         supervisor.end_descendants(watched.process.pid)
         watched.process.kill()
     watched.process.wait()
