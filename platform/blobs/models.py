@@ -31,7 +31,7 @@ class BlobHold(Record):
 
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="holds")
     holder_kind = models.CharField(max_length=32)
-    holder_id = models.CharField(max_length=96)
+    holder_id = models.CharField(max_length=200)
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
 

@@ -70,7 +70,7 @@ def stage_bytes(chunks: Iterable[bytes], *, max_bytes: int) -> Iterator[StagedBy
             digest.update(chunk)
             file.write(chunk)
         file.seek(0)
-        yield StagedBytes(cast(BinaryIO, file), f"sha256:{digest.hexdigest()}", size_bytes)
+        yield StagedBytes(cast("BinaryIO", file), f"sha256:{digest.hexdigest()}", size_bytes)
 
 
 @transaction.atomic
@@ -139,7 +139,7 @@ def open_blob(content_hash: str) -> Iterator[BinaryIO]:
     except FileNotFoundError as missing:
         raise BytesGone(f"The store holds no bytes with digest {content_hash}.") from missing
     with file:
-        yield cast(BinaryIO, file)
+        yield cast("BinaryIO", file)
 
 
 def copy_verified(content_hash: str, *, size_bytes: int, target: BinaryIO) -> None:

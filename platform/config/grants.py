@@ -30,7 +30,7 @@ MOVABLE: dict[str, tuple[str, ...]] = {
     "reviews_reviewprotocol": ("yanked_at", "yanked_by_id", "yank_reason"),
     "problems_problem": (
         "title", "summary", "archived_at", "results_visibility", "artifacts_visibility", "opens_at", "closes_at",
-        "submissions_per_day",
+        "quota_per_day",
     ),
     "submissions_attempt": ("closed_at",),
     "submissions_artifact": ("withdrawn_at",),
@@ -45,6 +45,7 @@ FREE: frozenset[str] = frozenset(
     {
         "contracts_verifier_authors",
         "problems_problem_managers",
+        "runs_sweeptally",
         # Drafts: their triggers freeze every row of a published revision.
         "problems_problemrevision",
         "problems_slotbinding",

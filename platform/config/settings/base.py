@@ -46,6 +46,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "web.middleware.reader_timezone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -66,6 +67,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "web.context_processors.navigation",
             ],
         },
     },
@@ -135,10 +137,24 @@ CELERY_TASK_ROUTES = {"*.execute_*": {"queue": "sandbox"}}
 CELERY_TASK_TIME_LIMIT = 3600
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
+# Sweeps are recovery; the normal path is event-driven (SPEC 7).
+CELERY_BEAT_SCHEDULE = {
+    "sweep runs": {"task": "runs.sweep", "schedule": 2.0, "options": {"queue": "default", "expires": 10}},
+    "sweep conformance": {"task": "contracts.sweep", "schedule": 5.0, "options": {"queue": "default", "expires": 20}},
+}
+
+# The backends of this worker, in the order in which they are tried.
+TFP_SANDBOX_BACKENDS = env.list(
+    "TFP_SANDBOX_BACKENDS", default=["verification.engine.sandbox.process.ProcessBackend"]
+)
+
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = True
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "web.views.errors.csrf_failure"
+# The page of all components, for staff; where this is true, for everybody.
+TFP_SHOW_COMPONENTS = False
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],

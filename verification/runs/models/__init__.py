@@ -10,6 +10,7 @@ from verification.runs.models.run import (
     RunReference,
     RunStatus,
     RunTrigger,
+    SweepTally,
     VerificationRun,
 )
 from verification.runs.models.stage import StageResult
@@ -28,5 +29,6 @@ __all__ = [
     "RunTrigger",
     "StageOutput",
     "StageResult",
+    "SweepTally",
     "VerificationRun",
 ]

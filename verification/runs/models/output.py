@@ -83,7 +83,7 @@ class EvidenceFile(Record):
     """One file of a stage's evidence."""
 
     stage_result = models.ForeignKey(StageResult, on_delete=models.PROTECT, related_name="+")
-    path = models.CharField(max_length=1024)
+    path = models.CharField(max_length=2048)
     blob = models.ForeignKey("blobs.Blob", on_delete=models.PROTECT, related_name="+")
     size_bytes = models.BigIntegerField()
 

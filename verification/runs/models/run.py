@@ -255,6 +255,20 @@ class RunEvent(Record):
         return self.kind
 
 
+class SweepTally(models.Model):
+    """How often a sweep had to mend something on one day (UTC); the normal path needs none."""
+
+    kind = models.CharField(max_length=40)
+    day_date = models.DateField()
+    fired = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "day_date"], name="sweeptally_day")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} on {self.day_date}: {self.fired}"
+
+
 class Revocation(Record):
     """A finished run no longer counts: who, when, why. The run keeps its result and all evidence."""
 

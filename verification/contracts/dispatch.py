@@ -1,0 +1,43 @@
+"""Hand-over to Celery, after commit and by task name. A message is a hint: losing one costs a sweep, nothing else."""
+
+import logging
+from functools import partial
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger(__name__)
+
+
+def send_after_commit(task: str, *, queue: str, countdown: float | None = None, **ids: str) -> None:
+    """Send one message once the transaction stands; a broker that is away is logged, never raised."""
+    transaction.on_commit(partial(_send, task, queue, countdown, ids), robust=True)
+
+
+def run_conformance(record_id: int, *, countdown: float | None = None) -> None:
+    """Tell the workers that a conformance record waits."""
+    send_after_commit("contracts.execute_conformance", queue="sandbox", countdown=countdown, record_id=str(record_id))
+
+
+def validate_reference(slot_id: int, content_hash: str, size_bytes: int) -> None:
+    """Tell the workers that bytes wait for their slot's reference validator."""
+    send_after_commit(
+        "contracts.execute_validation",
+        queue="sandbox",
+        slot_id=str(slot_id),
+        content_hash=content_hash,
+        size_bytes=str(size_bytes),
+    )
+
+
+def wake_stage(stage_id: int) -> None:
+    """Tell the workers that runs waiting for this stage's Implementations can go on (a task of the floor above)."""
+    send_after_commit("runs.wake_stage", queue="default", stage_id=str(stage_id))
+
+
+def _send(task: str, queue: str, countdown: float | None, ids: dict[str, str]) -> None:
+    try:
+        current_app.send_task(task, kwargs=ids, queue=queue, countdown=countdown, retry=False, ignore_result=True)
+    except OperationalError:
+        logger.warning("broker away; a sweep will send this again", extra={"task": task, **ids})

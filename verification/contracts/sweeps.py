@@ -1,0 +1,26 @@
+"""Recovery of conformance and validation: records nobody works on, and bindings no validator has seen."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from verification.contracts import dispatch
+from verification.contracts.models import ConformanceRecord, ConformanceStatus
+
+RESEND_AFTER = timedelta(seconds=15)
+
+
+def sweep_conformance(*, at: datetime) -> int:
+    """Send on every conformance record that is open, due and not held; the number sent."""
+    due = (
+        ConformanceRecord.objects.filter(
+            Q(lease_until=None) | Q(lease_until__lte=at), Q(retry_at=None) | Q(retry_at__lte=at)
+        )
+        .filter(implementation__yanked_at=None, created_at__lte=at - RESEND_AFTER)
+        .filter(status__in=[ConformanceStatus.PENDING, ConformanceStatus.RUNNING, ConformanceStatus.ERROR])
+        .values_list("pk", flat=True)
+    )
+    listed = list(due)
+    for record_id in listed:
+        dispatch.run_conformance(record_id)
+    return len(listed)

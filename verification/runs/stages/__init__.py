@@ -1,0 +1,1 @@
+"""How each kind of stage is carried out: a table that the apps above may add to at start-up."""

@@ -1,0 +1,116 @@
+"""Recovery of runs: lost messages, dead executors, waits past their bound, Submissions without a run.
+
+The normal path never needs any of it. What fires is logged as a warning and counted in `SweepTally`.
+"""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from submissions.models import Submission
+from verification.contracts.models import ContractStage
+from verification.runs import dispatch
+from verification.runs.holders import is_dead
+from verification.runs.models import RunExecution, RunStatus, RunTrigger, SweepTally
+from verification.runs.services import create_run
+from verification.runs.stages.base import executor_of
+
+logger = logging.getLogger(__name__)
+
+RESEND_AFTER = timedelta(seconds=5)
+MISSING_RUN_AFTER = timedelta(seconds=30)
+BATCH = 200
+
+
+def sweep_runs(*, at: datetime) -> dict[str, int]:
+    """Send every run on that should be under way and is not; how often each kind of mending fired."""
+    fired = {
+        "dead_executor": _end_leases_of_the_dead(at),
+        "lease_expired": _resend(Q(lease_until__lte=at), at),
+        "message_lost": _resend(Q(lease_until=None, waiting_for=""), at),
+        "wait_over": _resend(Q(waiting_until__lte=at), at),
+        "wake_lost": _wake_ready(at),
+        "run_missing": _create_missing_runs(at),
+    }
+    tally({kind: count for kind, count in fired.items() if count}, at)
+    return fired
+
+
+def tally(fired: dict[str, int], at: datetime) -> None:
+    """Count what fired, per kind and day."""
+    for kind, count in fired.items():
+        logger.warning("sweep fired", extra={"sweep": kind, "count": count})
+        SweepTally.objects.bulk_create(
+            [SweepTally(kind=kind, day_date=at.date())],
+            ignore_conflicts=True,
+        )
+        SweepTally.objects.filter(kind=kind, day_date=at.date()).update(fired=F("fired") + count)
+
+
+@transaction.atomic
+def _end_leases_of_the_dead(at: datetime) -> int:
+    held = RunExecution.objects.select_for_update(no_key=True, skip_locked=True, of=("self",)).filter(
+        lease_until__gt=at
+    )
+    dead = [execution for execution in held[:BATCH] if is_dead(execution.holder)]
+    for execution in dead:
+        RunExecution.objects.filter(pk=execution.pk).move(lease_until=at)
+        dispatch.execute_run(execution.pk)
+    return len(dead)
+
+
+def _resend(which: Q, at: datetime) -> int:
+    found = (
+        RunExecution.objects.filter(which, Q(dispatched_at=None) | Q(dispatched_at__lte=at - RESEND_AFTER))
+        .exclude(run__status=RunStatus.FINISHED)
+        .order_by(F("dispatched_at").asc(nulls_first=True))
+        .values_list("pk", flat=True)[:BATCH]
+    )
+    return _send(found, at)
+
+
+def _send(run_ids: Iterable[str], at: datetime) -> int:
+    listed = list(run_ids)
+    RunExecution.objects.filter(pk__in=listed).move(dispatched_at=at)
+    for run_id in listed:
+        dispatch.execute_run(run_id)
+    return len(listed)
+
+
+def _wake_ready(at: datetime) -> int:
+    waiting = RunExecution.objects.exclude(waiting_for="").filter(
+        Q(dispatched_at=None) | Q(dispatched_at__lte=at - RESEND_AFTER), waiting_for="conformance"
+    )
+    fired = 0
+    for subject in waiting.order_by().values_list("waiting_subject", flat=True).distinct():
+        stage = ContractStage.objects.get(pk=int(subject))
+        executor = executor_of(stage.kind)
+        if executor is not None and executor.is_ready(stage):
+            fired += _send(waiting.filter(waiting_subject=subject).values_list("pk", flat=True)[:BATCH], at)
+    return fired
+
+
+def _create_missing_runs(at: datetime) -> int:
+    missing = (
+        Submission.objects.filter(
+            runs=None,
+            attempt__revision__verifier_contract__isnull=False,
+            withdrawn_at=None,
+            created_at__lte=at - MISSING_RUN_AFTER,
+            created_at__gt=at - timedelta(days=30),
+        )
+        .select_related("attempt__revision__verifier_contract", "created_by")
+        .order_by("created_at")[:BATCH]
+    )
+    created = 0
+    for submission in missing:
+        with transaction.atomic():
+            Submission.objects.select_for_update(no_key=True).get(pk=submission.pk)
+            if submission.runs.exists():
+                continue
+            create_run(submission=submission, trigger=RunTrigger.SUBMISSION, requested_by=submission.created_by, at=at)
+            created += 1
+    return created
