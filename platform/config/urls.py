@@ -8,3 +8,8 @@ urlpatterns = [
     path("account/", include("allauth.account.urls")),
     path("", include("web.urls")),
 ]
+
+handler400 = "web.views.errors.bad_request"
+handler403 = "web.views.errors.forbidden"
+handler404 = "web.views.errors.not_found"
+handler500 = "web.views.errors.server_error"

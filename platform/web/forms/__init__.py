@@ -1,0 +1,1 @@
+"""The forms, one module per noun."""

@@ -1,5 +1,0 @@
-"""The addresses of the pages."""
-
-from django.urls import URLPattern
-
-urlpatterns: list[URLPattern] = []
