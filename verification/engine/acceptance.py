@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from verification.engine.documents import Finding, capped, listed, pointer_to, shown, value_findings
+from verification.engine.documents import (
+    MAX_SAFE_INTEGER,
+    Finding,
+    capped,
+    listed,
+    pointer_to,
+    shown,
+    value_findings,
+)
 from verification.engine.reasons import Result
 
 MAX_RULE_DEPTH: Final = 8
@@ -52,7 +60,14 @@ def decide(rule: Mapping[str, Any], evidence: object) -> Result:
 def rule_findings(rule: object) -> list[Finding]:
     """Why this is no acceptance rule; empty when it is one. Total and bounded; pointers start at the rule."""
     # Each combiner adds a list and an object; `in` adds one list more.
-    findings = value_findings(rule, max_depth=2 * MAX_RULE_DEPTH + 2, max_nodes=20 * MAX_RULE_NODES)
+    findings = value_findings(
+        rule,
+        max_depth=2 * MAX_RULE_DEPTH + 2,
+        max_nodes=20 * MAX_RULE_NODES,
+        refuse_controls=True,
+        # As for evidence schemas: what a database's JSON column gives back unchanged.
+        max_magnitude=MAX_SAFE_INTEGER,
+    )
     return findings or capped(_all_findings(rule))
 
 

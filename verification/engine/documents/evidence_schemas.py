@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from verification.engine.documents.findings import Finding, capped, listed, pointer_to, shown
-from verification.engine.documents.reading import canonical_bytes, value_findings
+from verification.engine.documents.reading import MAX_SAFE_INTEGER, canonical_bytes, value_findings
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 MAX_SCHEMA_BYTES: Final = 32_768
@@ -48,9 +48,16 @@ def evidence_schema_findings(schema: object) -> list[Finding]:
 
     Refused are: anything that is not a valid 2020-12 object schema, more than 32 KiB or 16 levels, references other
     than to `#/$defs/…`, references in a circle or that multiply, regular expressions, formats, and every keyword
-    outside ALLOWED_KEYWORDS: a keyword that nothing reads is a rule that nothing checks.
+    outside ALLOWED_KEYWORDS: a keyword that nothing reads is a rule that nothing checks. Numbers stay below 2^53,
+    where a JSON column of a database gives back what was put in.
     """
-    findings = value_findings(schema, max_depth=MAX_SCHEMA_DEPTH, max_nodes=10_000, refuse_controls=True)
+    findings = value_findings(
+        schema,
+        max_depth=MAX_SCHEMA_DEPTH,
+        max_nodes=10_000,
+        refuse_controls=True,
+        max_magnitude=MAX_SAFE_INTEGER,
+    )
     if findings:
         return findings
     if not isinstance(schema, dict):

@@ -71,6 +71,7 @@ def value_findings(
     max_depth: int = MAX_DOCUMENT_DEPTH,
     max_nodes: int | None = MAX_NODES,
     refuse_controls: bool = False,
+    max_magnitude: float = float("inf"),
 ) -> list[Finding]:
     """Why this Python value is no bounded, canonical JSON; empty when it is. Never raises, never recurses.
 
@@ -80,8 +81,9 @@ def value_findings(
         max_nodes: values altogether, None for no bound but the caller's own on the bytes.
         refuse_controls: also refuse control characters other than tab, line feed and carriage return, which a
             database column or a log line would choke on.
+        max_magnitude: the largest number, either way.
     """
-    return capped(_walk(value, max_depth, max_nodes, refuse_controls))
+    return capped(_walk(value, max_depth, max_nodes, refuse_controls, max_magnitude))
 
 
 def size_of(value: object) -> int:
@@ -167,7 +169,9 @@ def _float_code(number: float) -> str | None:
     return "integer_range" if MAX_SAFE_INTEGER < abs(number) < _EXPONENT_FROM else None
 
 
-def _walk(value: object, max_depth: int, max_nodes: int | None, refuse_controls: bool) -> Iterator[Finding]:
+def _walk(
+    value: object, max_depth: int, max_nodes: int | None, refuse_controls: bool, max_magnitude: float
+) -> Iterator[Finding]:
     pending: list[tuple[object, _Path, int]] = [(value, None, 0)]
     nodes = 0
     check_text = _text_checker(refuse_controls)
@@ -193,6 +197,9 @@ def _walk(value: object, max_depth: int, max_nodes: int | None, refuse_controls:
             pending.extend((node[index], (path, index), depth + 1) for index in range(len(node) - 1, -1, -1))
         else:
             yield from _scalar_findings(node, path)
+            if isinstance(node, float) and abs(node) > max_magnitude:
+                message = f"expected a number of at most {max_magnitude:g} either way, found {shown(node)}"
+                yield Finding("number_range", _pointer(path), message)
 
 
 def _key_findings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-_MAX_CHARACTERS = 2048
+_MAX_CHARACTERS = 2000
 
 
 def is_https_url(text: object) -> bool:

@@ -1,0 +1,1 @@
+"""The rules of reviews, free of Django and of any database."""
