@@ -4,7 +4,7 @@ Imports nothing that a behaviour does not need, so that it runs under small limi
 """
 
 # pathlib would cost more memory and time than the behaviours themselves.
-# ruff: noqa: PTH
+# ruff: noqa: PTH101, PTH102, PTH103, PTH104, PTH110, PTH118, PTH120, PTH123, PTH202, PTH208, PTH211
 
 import os
 import sys
