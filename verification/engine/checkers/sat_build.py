@@ -80,7 +80,7 @@ def _try(library: Path) -> None:
         "found = QuickReading(sys.argv[2]).check(b'p cnf 2 2\\n1 -2 0\\n-1 -2 0\\n', b'v 1 -2 0\\n')\n"
         "sys.exit(found.result != 'verified')\n"
     )
-    root = Path(sat_fast.SOURCE).parents[3]
+    root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-I", "-S", "-B", "-c", script, str(root), str(library)]
     done = subprocess.run(command, capture_output=True, timeout=COMPILE_SECONDS, check=False)
     if done.returncode != 0:
