@@ -5,11 +5,19 @@ stated: see `ENFORCED`.
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.verification.engine.sandbox.hostile.executions import ends, execute, is_alive, processes_of_session
+from tests.verification.engine.sandbox.hostile.executions import (
+    backend,
+    ends,
+    execute,
+    invocation,
+    is_alive,
+    processes_of_session,
+)
 from verification.engine.outcome import StageExpectation, StageOutcome, interpret
 from verification.engine.reasons import ReasonCode, Result
 from verification.engine.sandbox.base import MAX_EVIDENCE_BYTES, MAX_LOG_BYTES, Execution, Guard
@@ -34,6 +42,20 @@ def told(found: Execution) -> tuple[Result, ReasonCode | None]:
 
 def outcome_of(tmp_path: Path, behaviour: str, *words: object, **limits: int) -> StageOutcome:
     return interpret(execute(tmp_path, behaviour, *words, **limits), PASS_FAIL)
+
+
+# Telling a fixture from a real run (row 27)
+
+
+def test_a_fixture_and_a_real_run_look_alike(tmp_path):
+    wanted = invocation(tmp_path, "describe")
+
+    fixture, real = (
+        backend(tmp_path).execute(replace(wanted, manifest={"run_id": run_id})) for run_id in ("cfx_1", "vrn_1")
+    )
+
+    assert fixture.output == real.output
+    assert fixture.enforced == real.enforced
 
 
 # Ends that are no verdict (rows 3, 23, 29; T06)

@@ -98,11 +98,13 @@ def _become_checker(
         for number in (SIGTERM, SIGXFSZ):
             _set_handler(number, None)
         os.umask(0o077)
-        _set_limit(resource.RLIMIT_CORE, 0)
-        _set_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
-        _set_limit(resource.RLIMIT_FSIZE, file_bytes)
-        _set_limit(resource.RLIMIT_CPU, cpu_s, spare=5)
-        _set_limit(resource.RLIMIT_AS, memory_bytes)
+        # A limit of the worker's own that is lower makes these fail, and so it should: a candidate that is given
+        # less than the Implementation promises would be told that it took too much.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES, MAX_OPEN_FILES))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         os.write(report, b"started\n")
     except BaseException as failure:  # noqa: BLE001 - whatever it is, the worker must hear of it
         os.write(report, f"failed {type(failure).__name__}: {failure}\n".encode("ascii", "replace"))
@@ -240,15 +242,6 @@ def _let_go_of_the_log() -> None:
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)
-
-
-def _set_limit(which: int, value: int, *, spare: int = 0) -> None:
-    """Set both limits, never above what this process was given itself."""
-    _soft, hard = resource.getrlimit(which)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-        spare = min(spare, hard - value)
-    resource.setrlimit(which, (value, value + spare))
 
 
 def _set_handler(number: int, handler: Any) -> None:

@@ -325,6 +325,17 @@ def test_an_interpreter_that_starts_nothing_is_an_unavailable_backend(tmp_path):
         broken.execute(invocation(tmp_path, "verify"))
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may raise its limits")
+def test_a_worker_that_may_use_less_memory_than_promised_starts_no_checker(tmp_path):
+    hard = 1 << 33
+    lowered = f"import resource\nresource.setrlimit(resource.RLIMIT_AS, ({hard}, {hard}))\n"
+    script = lowered + WORKER.replace('"run_a_child", sys.argv[2]', f'"verify", memory_mb={hard >> 19}')
+
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=HERE.parents[4], capture_output=True)
+
+    assert done.stderr.splitlines()[-1].startswith(b"verification.engine.sandbox.base.BackendUnavailable")
+
+
 def test_a_missing_scratch_root_is_an_unavailable_backend(tmp_path):
     lost = ProcessBackend([BEHAVIOURS], scratch_root=tmp_path / "nowhere")
 
