@@ -85,7 +85,7 @@ def triples_instance() -> bytes:
             if hypotenuse * hypotenuse == square:
                 clauses += [[short, long, hypotenuse], [-short, -long, -hypotenuse]]
     comments = [
-        f"Colour the numbers 1 to {TRIPLE_NUMBERS} with two colours so that "
+        f"Colour the numbers 1 to {TRIPLE_NUMBERS} with two colours so that",
         "no a, b, c of one colour have a^2 + b^2 = c^2.",
         "Variable n: the number n has the first colour.",
     ]
