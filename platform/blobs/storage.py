@@ -1,5 +1,7 @@
 """Local storage that writes each name once: a temporary file, then a hard link that fails if the name is taken."""
 
+from __future__ import annotations
+
 import os
 import secrets
 from pathlib import Path
