@@ -54,21 +54,32 @@ def _lines(content: bytes) -> list[bytes]:
 
 def _tokens(line: bytes) -> list[bytes]:
     """What stands between blanks. Not `split()`, for which vertical tabs and bare carriage returns are blanks too."""
-    return [token for token in line.replace(b"\t", b" ").split(b" ") if token]
+    return list(filter(None, line.replace(b"\t", b" ").split(b" ")))
+
+
+class _KnownTokens(dict[bytes, int]):
+    """What tokens stand for. A formula writes the same ones again and again: each is judged once."""
+
+    def __init__(self, reader: _InstanceReader) -> None:
+        self.reader = reader
+
+    def __missing__(self, token: bytes) -> int:
+        value = self[token] = self.reader.value(token)
+        return value
 
 
 class _InstanceReader:
     """Reads the lines of an instance in order and refuses the first that breaks the format."""
 
     def __init__(self) -> None:
+        self.number = 0
         self.header_line = 0
         self.variables = 0
         self.clauses = 0
         self.literals: list[int] = []
         self.is_ended = False
         self.has_last_zero = False
-        # A formula writes the same few tokens millions of times: each is judged once.
-        self.known: dict[bytes, int] = {}
+        self.known = _KnownTokens(self)
 
     def read(self, number: int, tokens: list[bytes]) -> None:
         if self.is_ended:
@@ -78,11 +89,8 @@ class _InstanceReader:
         elif tokens and tokens[0] == b"p":
             self._read_header(number, tokens)
         else:
-            for token in tokens:
-                value = self.known.get(token)
-                if value is None:
-                    value = self.known[token] = self._value(number, token)
-                self.literals.append(value)
+            self.number = number
+            self.literals.extend(map(self.known.__getitem__, tokens))
 
     def _read_after_end(self, number: int, tokens: list[bytes]) -> None:
         for token in tokens:
@@ -106,7 +114,8 @@ class _InstanceReader:
         if self.variables > LARGEST_VARIABLE:
             raise BadInstance(f"line {number}: at most {LARGEST_VARIABLE} variables are allowed, found {text}")
 
-    def _value(self, number: int, token: bytes) -> int:
+    def value(self, token: bytes) -> int:
+        """What a token of the formula stands for, in the line being read."""
         if not self.header_line:
             expected = 'the header "p cnf VARIABLES CLAUSES" first'
         elif token == b"0":
@@ -117,7 +126,7 @@ class _InstanceReader:
             expected = f"a variable from 1 to {self.variables}"
         else:
             return int(token)
-        raise BadInstance(f"line {number}: expected {expected}, found {escaped(token, limit=TOKEN_BYTES)}")
+        raise BadInstance(f"line {self.number}: expected {expected}, found {escaped(token, limit=TOKEN_BYTES)}")
 
     def finish(self, number: int) -> Instance:
         if not self.header_line:
@@ -233,19 +242,16 @@ def first_missing(values: dict[int, bool], variables: int) -> int:
 def count_satisfied(instance: Instance, values: dict[int, bool]) -> Counts:
     """Evaluates every clause of the formula."""
     true_literals = {variable if sign else -variable for variable, sign in values.items()}
-    number = satisfied = unsatisfied = clause_start = 0
-    holds = False
+    satisfied = unsatisfied = start = 0
     unsatisfied_text = ""
-    for place, literal in enumerate(instance.literals):
-        if literal != 0:
-            holds = holds or literal in true_literals
-            continue
-        number += 1
-        satisfied += holds
-        if not holds and not unsatisfied:
-            unsatisfied = number
-            unsatisfied_text = sat_answer.clause_text(instance.literals[clause_start:place])
-        clause_start, holds = place + 1, False
+    for number in range(1, instance.clauses + 1):
+        end = instance.literals.index(0, start)
+        clause = instance.literals[start:end]
+        start = end + 1
+        if not true_literals.isdisjoint(clause):
+            satisfied += 1
+        elif not unsatisfied:
+            unsatisfied, unsatisfied_text = number, sat_answer.clause_text(clause)
     return Counts(
         clauses=instance.clauses, satisfied=satisfied, unsatisfied=unsatisfied, unsatisfied_text=unsatisfied_text
     )
