@@ -97,6 +97,15 @@ AUTH_PASSWORD_VALIDATORS = [
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = env("TFP_EMAIL_VERIFICATION", default="optional")
+ACCOUNT_FORMS = {
+    "login": "web.forms.signing.LoginForm",
+    "signup": "web.forms.signing.SignupForm",
+    "add_email": "web.forms.signing.AddEmailForm",
+    "change_password": "web.forms.signing.ChangePasswordForm",
+    "reset_password": "web.forms.signing.ResetPasswordForm",
+    "reset_password_from_key": "web.forms.signing.ResetPasswordKeyForm",
+    "reauthenticate": "web.forms.signing.ReauthenticateForm",
+}
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/my/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
@@ -109,7 +118,7 @@ USE_TZ = True
 USE_I18N = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = env.path("TFP_STATIC_ROOT", default=str(ROOT / "var" / "staticfiles"))
+STATIC_ROOT = Path(env("TFP_STATIC_ROOT", default=str(ROOT / "var" / "staticfiles")))
 STATICFILES_DIRS = [ROOT / "static"]
 
 # Bytes named by their SHA-256 (blobs); a deployment puts them on S3 through django-storages.
@@ -169,4 +178,4 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
-REST_FRAMEWORK = {"DEFAULT_AUTHENTICATION_CLASSES": [], "UNAUTHENTICATED_USER": None}
+REST_FRAMEWORK: dict[str, object] = {"DEFAULT_AUTHENTICATION_CLASSES": [], "UNAUTHENTICATED_USER": None}

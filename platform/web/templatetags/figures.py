@@ -10,6 +10,7 @@ from web.quantities import duration_words, size_words
 from web.states import state_of
 
 register = template.Library()
+_LONGEST_IN_SECONDS = 600
 
 
 @register.inclusion_tag("components/usage_row.html")
@@ -18,10 +19,20 @@ def usage(label: str, used: float, limit: float, unit: str) -> dict[str, Any]:
     near = is_near(used, limit)
     return {
         "label": label,
-        "words": f"{_amount(used, unit)} of {_amount(limit, unit)}",
+        "words": _of(used, limit, unit),
         "is_near": near,
         "length": percent(used / limit if limit else 0),
     }
+
+
+def _of(used: float, limit: float, unit: str) -> str:
+    """Both amounts, the unit said once where it is the same: `476 of 512 MB`."""
+    if unit == "s" and limit <= _LONGEST_IN_SECONDS:
+        return f"{used:.1f} of {limit:g} s"
+    words, limit_words = _amount(used, unit), _amount(limit, unit)
+    number, _, word = words.rpartition(" ")
+    shared = number and limit_words.endswith(f" {word}") and limit_words.count(" ") == words.count(" ") == 1
+    return f"{number if shared else words} of {limit_words}"
 
 
 def _amount(value: float, unit: str) -> str:
