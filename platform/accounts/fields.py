@@ -1,7 +1,7 @@
 """Fields that all records share: typed ids and hashes."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
@@ -13,8 +13,13 @@ HASH_REGEX = r"^sha256:[0-9a-f]{64}$"
 KEY_LENGTH = 63
 KEY_REGEX = r"^[a-z][a-z0-9_]{0,62}$"
 
+if TYPE_CHECKING:
+    _CharField = models.CharField[str, str]
+else:
+    _CharField = models.CharField
 
-class IdField(models.CharField):
+
+class IdField(_CharField):
     """A primary key such as `vrn_…`; migrations see a plain CharField and never import this module."""
 
     def __init__(self, prefix: str = "", **kwargs: Any) -> None:
@@ -30,13 +35,13 @@ class IdField(models.CharField):
         kwargs.pop("default", None)
         return name, "django.db.models.CharField", list(args), kwargs
 
-    def clone(self) -> "models.CharField[str, str]":
+    def clone(self) -> Any:
         """A copy for migration state, as `deconstruct` describes it."""
         _, _, args, kwargs = self.deconstruct()
         return models.CharField(*args, **kwargs)
 
 
-class HashField(models.CharField):
+class HashField(_CharField):
     """A `sha256:…` digest; migrations see a plain CharField."""
 
     def __init__(self, **kwargs: Any) -> None:

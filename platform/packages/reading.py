@@ -139,7 +139,7 @@ def read_package(folder: Path) -> Package:
     verifier = reader.json("verifier.json", kind="verifier", is_required=has_contract)
     contract = reader.json("contract.json", kind="verifier-contract", is_required=False)
     implementations = {}
-    links = {}
+    links: dict[str, Link] = {}
     for name in sorted(reader.files):
         folder_name, _, rest = name.partition("/")
         if folder_name == "implementations":

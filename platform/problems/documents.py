@@ -5,7 +5,7 @@ from typing import Any
 from problems.models import ProblemRevision, SlotBinding
 from verification.contracts.documents import written_time
 
-REVISION_RELATIONS = ("bindings__slot",)
+REVISION_RELATIONS: tuple[str, ...] = ("bindings__slot",)
 
 
 def revision_document(revision: ProblemRevision, *, with_sealed: bool = False) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from verification.contracts.models import (
     VerifierImplementation,
 )
 
-NORMATIVE_RELATIONS = ("slots__validator_program", "roles", "stages__stage_slots__slot", "stages__review_protocol")
-FIXTURE_RELATIONS = ("fixtures__files__blob", "fixtures__files__slot", "fixtures__files__role", "fixtures__stage")
+NORMATIVE_RELATIONS: tuple[str, ...] = ("slots__validator_program", "roles", "stages__stage_slots__slot", "stages__review_protocol")
+FIXTURE_RELATIONS: tuple[str, ...] = ("fixtures__files__blob", "fixtures__files__slot", "fixtures__files__role", "fixtures__stage")
 
 
 def written_time(moment: datetime) -> str:
@@ -24,7 +24,7 @@ def written_time(moment: datetime) -> str:
 
 def contract_document(contract: VerifierContract) -> dict[str, Any]:
     """The VerifierContract document, ids and fixtures included."""
-    document = {
+    document: dict[str, Any] = {
         "schema": "tfp.verifier-contract/v1",
         "statement_md": contract.statement_md,
         "reference_inputs": [_slot(slot) for slot in contract.slots.all()],

@@ -32,18 +32,15 @@ def readable_submissions(viewer: Viewer) -> QuerySet[Submission]:
 
 def full_runs() -> QuerySet[VerificationRun]:
     """Runs with everything that the projection reads."""
-    return VerificationRun.objects.select_related(
+    results = StageResult.objects.select_related("implementation", "fixture_set", "output", "log_redaction")
+    artifacts = RunArtifact.objects.select_related("artifact")
+    runs = VerificationRun.objects.select_related(
         "submission__created_by", "revision__problem__release", "contract__verifier", "execution", "revocation"
-    ).prefetch_related(
-        "revision__problem__managers",
-        "contract__stages",
-        Prefetch(
-            "stage_results",
-            StageResult.objects.select_related("implementation", "fixture_set", "output", "log_redaction"),
-        ),
-        Prefetch("artifacts", RunArtifact.objects.select_related("artifact")),
-        "references",
-        "events",
+    )
+    return (
+        runs.prefetch_related("revision__problem__managers", "contract__stages", "references", "events")
+        .prefetch_related(Prefetch("stage_results", results))
+        .prefetch_related(Prefetch("artifacts", artifacts))
     )
 
 
@@ -180,7 +177,12 @@ def runs_per_day(problem: Problem, *, at: datetime, days: int = 30) -> list[DayC
         )
         .annotate(day=TruncDate("finished_at"))
         .values("day")
-        .annotate(**{result.value: Count("id", filter=Q(result=result.value)) for result in Result})
+        .annotate(
+            verified=Count("id", filter=Q(result="verified")),
+            refuted=Count("id", filter=Q(result="refuted")),
+            inconclusive=Count("id", filter=Q(result="inconclusive")),
+            error=Count("id", filter=Q(result="error")),
+        )
         .order_by("day")
     )
     return [
