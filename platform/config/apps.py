@@ -10,6 +10,7 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
+        """Connect the grants."""
         from config.grants import apply_grants
 
         post_migrate.connect(apply_grants, sender=self, dispatch_uid="config.grants")

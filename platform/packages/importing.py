@@ -15,7 +15,6 @@ from blobs.services import CHUNK_BYTES, StagedBytes, end_hold, hold_staged, stag
 from packages.reading import MAX_FILE_BYTES, Package, PackageFinding, PackageRefused
 from problems.models import Problem, ProblemRevision
 from problems.services import bind_link, bind_stored, create_problem, create_skill, draft_revision
-from verification.contracts.execution import builtin_digest
 from verification.contracts.models import Verifier, VerifierContract
 from verification.contracts.services import (
     ContractRefused,
@@ -23,6 +22,7 @@ from verification.contracts.services import (
     publish_contract,
     publish_implementation,
 )
+from verification.engine.checkers.registry import BUILTINS
 from verification.engine.documents import Finding
 
 BUILTIN_PREFIX = "tfp-builtin/"
@@ -49,7 +49,7 @@ def import_package(*, package: Package, author: User, at: datetime) -> ImportedP
         contract, digests = None, dict[str, str]()
         if package.contract is not None and package.verifier is not None:
             contract = _import_contract(stack, package, author, at)
-            digests = _import_implementations(stack, package, contract, author, at)
+            digests = _import_implementations(package, contract, author, at)
         problem = _problem(package, author, at)
         skill = None
         if package.skill_md is not None:
@@ -126,16 +126,16 @@ def _stage_fixtures(stack: ExitStack, package: Package) -> dict[tuple[str, str, 
                 found = stack.enter_context(stage_bytes(_chunks(path), max_bytes=MAX_FILE_BYTES))
                 staged[fixture["key"], member, key] = found
                 if (found.content_hash, found.size_bytes) != (stated["content_hash"], stated["size_bytes"]):
-                    message = f"The file has {found.content_hash} and {found.size_bytes} bytes; state these, or mend the file."
+                    message = (
+                        f"The file is {found.content_hash}, {found.size_bytes} bytes; state that, or mend the file."
+                    )
                     findings.append(PackageFinding("contract.json", Finding("bytes_differ", pointer, message)))
     if findings:
         raise PackageRefused(findings)
     return staged
 
 
-def _import_implementations(
-    stack: ExitStack, package: Package, contract: VerifierContract, author: User, at: datetime
-) -> dict[str, str]:
+def _import_implementations(package: Package, contract: VerifierContract, author: User, at: datetime) -> dict[str, str]:
     """Publish each Implementation; the digest that each runtime name stands for here, by stage."""
     digests, findings = {}, []
     for stage_key, source in package.implementations.items():
@@ -171,13 +171,11 @@ def _implementation_document(stage_key: str, source: dict[str, Any]) -> dict[str
 
 def _digest_of(runtime: str) -> str:
     name, _, version = runtime.removeprefix(BUILTIN_PREFIX).partition(":")
-    try:
-        if not runtime.startswith(BUILTIN_PREFIX) or version != "1":
-            raise KeyError(name)
-        return builtin_digest(name)
-    except KeyError:
+    builtin = BUILTINS.get(name) if runtime.startswith(BUILTIN_PREFIX) else None
+    if builtin is None or version != str(builtin.version):
         message = f"No runtime of the name {runtime!r:.80} is enabled here."
-        raise ContractRefused([Finding("runtime_unknown", "/runtime", message)]) from None
+        raise ContractRefused([Finding("runtime_unknown", "/runtime", message)])
+    return builtin.image_digest
 
 
 def _bind(

@@ -45,8 +45,8 @@ class Problem(models.Model):
         triggers = [
             kept(),
             only_moves(
-                "title", "summary", "archived_at", "results_visibility", "artifacts_visibility", "opens_at", "closes_at",
-                "quota_per_day",
+                "title", "summary", "archived_at", "results_visibility", "artifacts_visibility", "opens_at",
+                "closes_at", "quota_per_day",
             ),
         ]  # fmt: skip
 

@@ -13,8 +13,18 @@ from verification.contracts.models import (
     VerifierImplementation,
 )
 
-NORMATIVE_RELATIONS: tuple[str, ...] = ("slots__validator_program", "roles", "stages__stage_slots__slot", "stages__review_protocol")
-FIXTURE_RELATIONS: tuple[str, ...] = ("fixtures__files__blob", "fixtures__files__slot", "fixtures__files__role", "fixtures__stage")
+NORMATIVE_RELATIONS: tuple[str, ...] = (
+    "slots__validator_program",
+    "roles",
+    "stages__stage_slots__slot",
+    "stages__review_protocol",
+)
+FIXTURE_RELATIONS: tuple[str, ...] = (
+    "fixtures__files__blob",
+    "fixtures__files__slot",
+    "fixtures__files__role",
+    "fixtures__stage",
+)
 
 
 def written_time(moment: datetime) -> str:

@@ -11,6 +11,7 @@ class RunsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        """Enter the executors of this app's stages, and what it does itself when a run finishes."""
         from verification.runs.listeners import tell_submitter
         from verification.runs.services import on_run_finished
         from verification.runs.stages.base import register_executor

@@ -272,7 +272,7 @@ def _stages(
         result = results.get(stage.pk)
         base: dict[str, Any] = {"key": stage.key, "number": number, "title": stage.title, "kind": stage.kind}
         if result is None or deferred:
-            state = "withheld" if deferred else _state_without_result(run, stage, number - 1)
+            state = "withheld" if deferred else _state_without_result(run, number - 1)
             started = run.execution.stage_started_at if state == "running" else None
             projected.append(ProjectedStage(**base, state=state, started_at=started))
             continue
@@ -292,7 +292,7 @@ def _stages(
     return projected
 
 
-def _state_without_result(run: VerificationRun, stage: ContractStage, position: int) -> str:
+def _state_without_result(run: VerificationRun, position: int) -> str:
     if run.status == RunStatus.FINISHED:
         return "not_run"
     if position != len(run.stage_results.all()):

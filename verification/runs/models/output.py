@@ -14,7 +14,8 @@ from verification.engine.reasons import ReasonCode
 from verification.runs.models.stage import StageResult
 
 REASON_IFF_NOT_VERIFIED = (
-    "IF (SELECT result = 'verified' FROM runs_stageresult s WHERE s.id = NEW.stage_result_id) <> (NEW.reason_code = '') "
+    "IF (SELECT result = 'verified' FROM runs_stageresult s WHERE s.id = NEW.stage_result_id) "
+    "<> (NEW.reason_code = '') "
     f"THEN {refuse('a reason code is null exactly when the result is verified')} END IF; "
 )
 
