@@ -13,7 +13,8 @@ from web.templatetags.tfp import hash_tag, moment, reason
 DIGEST = "sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 _QUEUED = datetime(2026, 11, 28, 14, 2, 31, tzinfo=UTC)
 _FINISHED = datetime(2026, 11, 30, 17, 20, 2, tzinfo=UTC)
-_LOG = "reading instance: 20 variables, 91 clauses\nreading assignment: 20 literals\n<b>clause 17</b> is not satisfied\n"
+_SEALED = "Its commitment is public, so you can check then that nothing changed."
+_LOG = "reading instance: 20 variables, 91 clauses\nreading 20 literals\n<b>clause 17</b> is not satisfied\n"
 
 
 class SampleForm(forms.Form):
@@ -25,7 +26,9 @@ class SampleForm(forms.Form):
     role = forms.ChoiceField(
         label="Visibility", widget=forms.RadioSelect, choices=[("public", "Public"), ("private", "Private")]
     )
-    agreed = forms.BooleanField(label="I have read what is public", required=False, help_text="Results are, files are not.")
+    agreed = forms.BooleanField(
+        label="I have read what is public", required=False, help_text="Results are, files are not."
+    )
 
 
 class SampleUploadForm(forms.Form):
@@ -38,7 +41,9 @@ class SampleFilterForm(forms.Form):
     """A search and a choice."""
 
     q = forms.CharField(label="Search", required=False, widget=forms.TextInput(attrs={"type": "search"}))
-    state = forms.ChoiceField(label="State", required=False, choices=[("", "Any"), ("open", "Open"), ("closed", "Closed")])
+    state = forms.ChoiceField(
+        label="State", required=False, choices=[("", "Any"), ("open", "Open"), ("closed", "Closed")]
+    )
 
 
 def sample_context(given: str) -> dict[str, Any]:
@@ -94,11 +99,11 @@ def _verdicts() -> list[dict[str, Any]]:
         {
             "state": "inconclusive",
             "sentence": "Nothing is shown either way: the file could not be read as an assignment (line 3).",
-            "lines": ["Mend the file and submit again; it costs one of today’s tries."],
+            "lines": ["Mend the file and submit again; it costs one of today's tries."],
         },
         {
             "state": "error",
-            "sentence": "The machinery failed, ours or the checker’s; no finding about your work.",
+            "sentence": "The machinery failed, ours or the checker's; no finding about your work.",
             "lines": ["Staff see it; a re-examination is a new run."],
         },
         {"state": "running", "sentence": "Stage 2 of 3, Assignment check. 8 s of 600 s.", "lines": []},
@@ -118,7 +123,7 @@ def _verdicts() -> list[dict[str, Any]]:
             "sentence": "Withdrawn by the submitter, 2 Dec.",
             "lines": ["The bytes are gone; the record of what was checked stays."],
         },
-        {"state": "withheld", "sentence": "Sealed until the labels are released.", "lines": ["Its commitment is public."]},
+        {"state": "withheld", "sentence": "Sealed until the labels are released.", "lines": [_SEALED]},
     ]
 
 
@@ -182,7 +187,7 @@ def _events() -> list[dict[str, Any]]:
 
 
 def _days() -> list[DayCounts]:
-    counts = [(3, 2, 0, 0), (5, 4, 1, 0), (2, 6, 0, 0), (0, 0, 0, 3), (7, 3, 1, 0), (9, 5, 0, 0), (4, 4, 2, 0), (6, 2, 0, 1)]
+    counts = [(3, 2, 0, 0), (5, 4, 1, 0), (2, 6, 0, 0), (0, 0, 0, 3), (7, 3, 1, 0), (9, 5, 0, 0), (4, 4, 2, 0)]
     return [DayCounts(f"{17 + offset} Nov", *row) for offset, row in enumerate(counts)]
 
 

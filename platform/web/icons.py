@@ -1,4 +1,4 @@
-"""The drawings of the icons: 24 by 24, strokes in the current colour, hidden from screen readers (a word stands beside)."""
+"""The drawings of the icons: 24 by 24, strokes in the current colour; a word always stands beside them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Markdown that others wrote, as HTML that is safe to show: headings from h3, no raw HTML, no pictures, marked links."""
+"""Markdown that others wrote, as HTML that is safe to show: headings from h3, no raw HTML, no pictures."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -39,5 +39,5 @@ def zone_name(local: datetime) -> str:
     offset = local.utcoffset()
     minutes = int(offset.total_seconds() // 60) if offset else 0
     hours, rest = divmod(abs(minutes), 60)
-    sign = "+" if minutes >= 0 else "−"
+    sign = "+" if minutes >= 0 else "\N{MINUS SIGN}"
     return f"UTC{sign}{hours}:{rest:02}" if rest else f"UTC{sign}{hours}"

@@ -60,7 +60,7 @@ _PLACES = (
 
 @cache
 def _exists(path: str) -> bool:
-    return is_valid_path(path)
+    return bool(is_valid_path(path))
 
 
 def navigation_items(viewer: Viewer, path: str) -> list[NavigationItem]:

@@ -15,7 +15,7 @@ def size_words(size_bytes: int) -> str:
         return "1 byte"
     amount = float(size_bytes)
     unit = _SIZE_UNITS[0]
-    for unit in _SIZE_UNITS:  # noqa: B007  (the unit is what the loop looks for)
+    for unit in _SIZE_UNITS:
         if amount < _SIZE_STEP or unit == _SIZE_UNITS[-1]:
             break
         amount /= _SIZE_STEP

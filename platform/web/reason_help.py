@@ -32,16 +32,16 @@ _STAFF_NEXT = "Nothing is asked of you. Staff see it, and can start a new run on
 
 NEXT_STEPS: Mapping[ReasonCode, str] = MappingProxyType(
     {
-        ReasonCode.REQUIREMENT_UNMET: "Read which file or summary was missing on the run's page, and submit again with it.",
+        ReasonCode.REQUIREMENT_UNMET: "The run's page names the file or summary that was missing; submit again with it.",
         ReasonCode.ARTIFACT_WITHDRAWN: "Upload the file again and make a new Submission, if you want it checked.",
         ReasonCode.SUBMISSION_WITHDRAWN: "Make a new Submission, if you want the work checked.",
         ReasonCode.CHECKER_REFUTED: "Read the findings and the stage's log, mend the work, and submit again.",
         ReasonCode.CHECKER_INCONCLUSIVE: (
-            "Read the findings: often the file could not be read as what the Contract asks for. Mend it and submit again."
+            "Read the findings: often the file is not of the form the Contract asks for. Mend it and submit again."
         ),
-        ReasonCode.LIMIT_TIME: "Offer something that can be checked within the time limit stated on the Problem's page.",
-        ReasonCode.LIMIT_MEMORY: "Offer something that can be checked within the memory limit stated on the Problem's page.",
-        ReasonCode.LIMIT_DISK: "Offer something that can be checked within the disk limit stated on the Problem's page.",
+        ReasonCode.LIMIT_TIME: "Offer something that can be checked within the time limit that the Contract states.",
+        ReasonCode.LIMIT_MEMORY: "Offer something that can be checked within the memory limit that the Contract states.",
+        ReasonCode.LIMIT_DISK: "Offer something that can be checked within the disk limit that the Contract states.",
         ReasonCode.LIMIT_PIDS: "Offer something whose check needs fewer processes at once.",
         ReasonCode.EXIT_NONZERO: _CHECKER_NEXT,
         ReasonCode.RESULT_MISSING: _CHECKER_NEXT,
@@ -49,15 +49,18 @@ NEXT_STEPS: Mapping[ReasonCode, str] = MappingProxyType(
         ReasonCode.EVIDENCE_INVALID: _CHECKER_NEXT,
         ReasonCode.EVIDENCE_TOO_LARGE: _CHECKER_NEXT,
         ReasonCode.REVIEW_REJECTED: "Read the reviewers' reasons, mend the work, and submit again.",
-        ReasonCode.REVIEW_UNRESOLVED: "Read what they could not agree on. An operator can start a new run with a new review.",
+        ReasonCode.REVIEW_UNRESOLVED: "Read what they disagreed on. An operator can start a new run with a new review.",
         ReasonCode.REVIEW_CANCELLED: "Read why on the run's page. An operator can start a new run with a new review.",
         ReasonCode.EXTERNAL_REJECTED: "Read the evidence that came back, mend the work, and submit again.",
         ReasonCode.EXTERNAL_UNDECIDED: "Read which part of the evidence was missing. An operator can start a new run.",
         ReasonCode.EXTERNAL_EXPIRED: "An operator can start a new run, which asks the outside system again.",
         ReasonCode.STAGE_UNAVAILABLE: (
-            "Nothing is asked of you. The run's page names what is missing; when it is there, an operator can start a new run."
+            "Nothing is asked of you. The run's page names what is missing; "
+            "when it is there, an operator can start a new run."
         ),
-        ReasonCode.REFERENCE_INVALID: "Nothing is asked of you. The Problem's managers must bind an input that its validator accepts.",
+        ReasonCode.REFERENCE_INVALID: (
+            "Nothing is asked of you. The Problem's managers must bind an input that its validator accepts."
+        ),
         ReasonCode.IMAGE_MISSING: _STAFF_NEXT,
         ReasonCode.PROGRAM_MISSING: _STAFF_NEXT,
         ReasonCode.BACKEND_UNAVAILABLE: _STAFF_NEXT,

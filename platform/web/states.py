@@ -16,7 +16,7 @@ class State:
     tone: str
 
 
-_OTHERS: Mapping[str, State] = {
+_OTHERS: dict[str, State] = {
     "running": State("Running", "running", "active"),
     "queued": State("Queued", "queued", "neutral"),
     "waiting": State("Waiting", "waiting", "neutral"),

@@ -19,6 +19,7 @@ from web.states import state_of
 
 register = template.Library()
 SHORT_DIGITS = 12
+NOT_RECORDED = "not recorded"
 
 
 @register.simple_tag
@@ -101,7 +102,7 @@ def copy_button(text: str, what: str = "digest") -> SafeString:
 def moment(value: datetime | date | None, form: str = "full", *, ago: bool = False) -> SafeString | str:
     """A moment in the reader's zone with the zone's name; `ago=True` adds how long ago beside it."""
     if value is None:
-        return "–"
+        return NOT_RECORDED
     if not isinstance(value, datetime):
         return format_html('<time datetime="{}">{}</time>', value.isoformat(), day_words(value))
     shown = format_html(
@@ -109,27 +110,25 @@ def moment(value: datetime | date | None, form: str = "full", *, ago: bool = Fal
     )
     if not ago:
         return shown
-    return format_html(
-        '{} <span class="muted">({})</span>', shown, ago_words((timezone.now() - value).total_seconds())
-    )
+    return format_html('{} <span class="muted">({})</span>', shown, ago_words((timezone.now() - value).total_seconds()))
 
 
 @register.filter
 def size(size_bytes: int | None) -> str:
     """A size in bytes as `1.2 MB`."""
-    return "–" if size_bytes is None else size_words(size_bytes)
+    return NOT_RECORDED if size_bytes is None else size_words(size_bytes)
 
 
 @register.filter
 def exact_size(size_bytes: int | None) -> str:
     """A size in bytes as `1,048,576 bytes`."""
-    return "–" if size_bytes is None else exact_size_words(size_bytes)
+    return NOT_RECORDED if size_bytes is None else exact_size_words(size_bytes)
 
 
 @register.filter
 def duration(seconds: float | None) -> str:
     """A duration in seconds as `2 min 5 s`."""
-    return "–" if seconds is None else duration_words(float(seconds))
+    return NOT_RECORDED if seconds is None else duration_words(float(seconds))
 
 
 @register.filter(name="counted")

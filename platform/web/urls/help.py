@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from web.views import components, help as help_views
+from web.views import components
+from web.views import help as help_views
 
 urlpatterns = [
     path("help/", help_views.index, name="help"),

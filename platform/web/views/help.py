@@ -26,7 +26,8 @@ def words(request: HttpRequest) -> HttpResponse:
 def reasons(request: HttpRequest) -> HttpResponse:
     """All reason codes, by the party they are attributed to."""
     groups = [
-        {"party": PARTIES[party], "sentence": PARTY_SENTENCES[party], "reasons": _reasons_of(party)} for party in Attribution
+        {"party": PARTIES[party], "sentence": PARTY_SENTENCES[party], "reasons": _reasons_of(party)}
+        for party in Attribution
     ]
     return render(request, "help/reasons.html", {"groups": groups, "crumbs": [("Help", "/help/"), ("Reasons", "")]})
 
