@@ -15,6 +15,7 @@ from blobs.services import CHUNK_BYTES, StagedBytes, end_hold, hold_staged, stag
 from packages.reading import MAX_FILE_BYTES, Package, PackageFinding, PackageRefused
 from problems.models import Problem, ProblemRevision
 from problems.services import bind_link, bind_stored, create_problem, create_skill, draft_revision
+from reviews.services import publish_protocol
 from verification.contracts.models import Verifier, VerifierContract
 from verification.contracts.services import (
     ContractRefused,
@@ -96,6 +97,8 @@ def _import_contract(stack: ExitStack, package: Package, author: User, at: datet
         verifier = create_verifier(
             owner=owner, name=name, description_md=package.verifier["description"], author=author, at=at
         )
+    for content in package.protocols.values():
+        publish_protocol(content=content, author=author, at=at)
     staged = _stage_fixtures(stack, package)
     for fixture in package.contract["conformance_fixtures"]:
         for member in ("reference", "artifacts"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reviews.rules.protocol import read_protocol
 from verification.engine.documents import DocumentRefused, Finding, parse_json, validate_document
 from verification.engine.ids import is_key
 
@@ -58,6 +59,7 @@ class Package:
     statement_md: str
     verifier: dict[str, Any] | None
     contract: dict[str, Any] | None
+    protocols: Mapping[str, bytes]
     implementations: Mapping[str, dict[str, Any]]
     links: Mapping[str, Link]
     skill_md: str | None
@@ -137,7 +139,8 @@ def read_package(folder: Path) -> Package:
     statement = reader.text("statement.md", is_required=True)
     has_contract = "contract.json" in reader.files
     verifier = reader.json("verifier.json", kind="verifier", is_required=has_contract)
-    contract = reader.json("contract.json", kind="verifier-contract", is_required=False)
+    protocols = _protocols(reader)
+    contract = _contract(reader, protocols)
     implementations = {}
     links: dict[str, Link] = {}
     for name in sorted(reader.files):
@@ -154,7 +157,48 @@ def read_package(folder: Path) -> Package:
     skill = reader.text("skill.md", is_required=False)
     if reader.findings or problem is None or statement is None:
         raise PackageRefused(reader.findings)
-    return Package(folder, reader.files, problem, statement, verifier, contract, implementations, links, skill)
+    return Package(
+        folder, reader.files, problem, statement, verifier, contract, protocols, implementations, links, skill
+    )
+
+
+def _protocols(reader: _Reader) -> dict[str, bytes]:
+    """The bytes of each protocol file, by name; they are judged by the reviews' own strict reading."""
+    found = {}
+    for name, path in reader.files.items():
+        if name.startswith("protocols/"):
+            content = _bounded(path, MAX_TEXT_BYTES)
+            key = _key_of(reader, name, name.removeprefix("protocols/"), ".json")
+            if content is None:
+                reader.add(name, "too_large", f"Expected at most {MAX_TEXT_BYTES} bytes; shorten it.")
+            elif key is not None:
+                found[key] = content
+    return found
+
+
+def _contract(reader: _Reader, protocols: Mapping[str, bytes]) -> dict[str, Any] | None:
+    """The Contract document; a review stage names its protocol by file (`protocol`), here it gets that file's hash."""
+    name = "contract.json"
+    document = reader.json(name, kind=None, is_required=False)
+    if document is None:
+        return None
+    stages = document.get("stages")
+    for place, stage in enumerate(stages if isinstance(stages, list) else []):
+        if not isinstance(stage, dict) or "protocol" not in stage:
+            continue
+        named = stage.pop("protocol")
+        content = protocols.get(named) if isinstance(named, str) else None
+        if content is None:
+            message = "Name a file of the folder protocols, without .json."
+            reader.add(name, "protocol_missing", message, f"/stages/{place}/protocol")
+            continue
+        try:
+            stage |= {"review_protocol_id": None, "protocol_hash": read_protocol(content).protocol_hash}
+        except DocumentRefused as refused:
+            reader.findings += [PackageFinding(f"protocols/{named}.json", finding) for finding in refused.findings]
+    found = validate_document("verifier-contract", document)
+    reader.findings += [PackageFinding(name, finding) for finding in found]
+    return None if found else document
 
 
 def _plain_files(folder: Path) -> dict[str, Path]:
