@@ -1,1 +1,1 @@
-"""No models: the module is here because Django sends post_migrate only to applications that have one."""
+"""No models: Django tells only applications that have this module that a migration has ended, and grants need to know."""
