@@ -92,17 +92,17 @@ def derived_states(submissions: Iterable[Submission]) -> dict[str, DerivedState]
     """
     listed = list(submissions)
     runs: dict[str, list[RunFacts]] = {submission.pk: [] for submission in listed}
-    rows = VerificationRun.objects.filter(submission__in=[s.pk for s in listed]).select_related(
-        "revocation", "contract", "revision__problem__release", "submission"
-    )
-    protected = set(
-        StageResult.objects.filter(run__submission__in=list(runs), is_protected=True).values_list("run_id", flat=True)
+    protected = StageResult.objects.filter(run_id=OuterRef("pk"), is_protected=True)
+    rows = (
+        VerificationRun.objects.filter(submission__in=[s.pk for s in listed])
+        .select_related("revocation", "contract", "revision__problem__release", "submission")
+        .annotate(has_protected=Exists(protected))
     )
     for run in rows:
         defers = (
             run.contract.verdict_release == "with_labels"
             and release_of(run.revision.problem) is None
-            and run.pk in protected
+            and run.has_protected
         )
         runs[run.submission_id].append(_facts(run, defers=defers))
     withdrawn = set(
