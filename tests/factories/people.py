@@ -3,9 +3,10 @@
 import itertools
 from typing import Any
 
-from accounts.models import User
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
+
+from accounts.models import User
 
 PASSWORD = "correct horse battery"
 _numbers = itertools.count(1)

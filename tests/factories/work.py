@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 import pycosat
+
 from accounts.clock import database_now
 from accounts.models import User
 from problems.models import ProblemRevision
