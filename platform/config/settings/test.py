@@ -22,3 +22,6 @@ if not _blobs:
     _blobs = tempfile.mkdtemp(prefix="tfp-blobs-")
     atexit.register(shutil.rmtree, _blobs, ignore_errors=True)
 STORAGES["blobs"]["OPTIONS"] = {"location": _blobs}
+
+# The page of all components is looked at in a browser (tests/web).
+TFP_SHOW_COMPONENTS = True
