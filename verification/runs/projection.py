@@ -4,7 +4,7 @@ Protected outputs are read here and nowhere else outside the services. Before re
 everybody, staff and managers included (SPEC 6).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -28,7 +28,9 @@ class ProjectedLog:
     kept_bytes: int
     is_truncated: bool
     redaction: str | None = None
+    redaction_code: str = ""
     redacted_at: datetime | None = None
+    redacted_by_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,16 @@ class ProjectedStage:
     image_ref: str | None = None
     image_digest: str | None = None
     backend: str | None = None
+    # The mechanism's own members of a review or external stage, as its document names them.
+    mechanism: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class ProjectedInput:
-    """One frozen input. A sealed one shows its commitment instead of hash and size."""
+    """One frozen input. A sealed one shows its commitment instead of hash and size.
+
+    `public_commitment` is set while the input is sealed, for managers too: public documents are computed over it.
+    """
 
     kind: str
     key: str
@@ -78,6 +85,8 @@ class ProjectedInput:
     url: str | None = None
     is_commitment: bool = False
     is_withdrawn: bool = False
+    public_commitment: str = ""
+    has_role: bool = True
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,10 @@ class ProjectedRun:
     may_read_artifacts: bool = False
     is_submitter: bool = False
     is_withheld: bool = False
+    score_value: float | None = None
+    requested_by_id: str = ""
+    revoked_by_id: str = ""
+    withdrawn_at: datetime | None = None
 
 
 def may_read_results(viewer: Viewer, *, problem: Problem, submitter_id: str, manager_ids: frozenset[str]) -> bool:
@@ -154,13 +167,36 @@ def _is_concerned(viewer: Viewer, *, submitter_id: str, manager_ids: frozenset[s
 
 
 def project(run: VerificationRun, viewer: Viewer, release: Release | None) -> ProjectedRun:
-    """The run as this viewer may see it now. The run comes from `selectors.full_runs`, so no query is made per run.
+    """The run as this viewer may see it now.
 
     Args:
-        run: with stages, results, outputs, inputs and events prefetched.
+        run: from `selectors.full_runs`: with stages, results, outputs, inputs and events prefetched.
         viewer: signed in or not.
         release: the Problem's release, None before it.
     """
+    return project_all([(run, release)], viewer)[0]
+
+
+def project_all(runs: Iterable[tuple[VerificationRun, Release | None]], viewer: Viewer) -> list[ProjectedRun]:
+    """Many runs as this viewer may see them now, in as many queries as one run takes."""
+    listed = list(runs)
+    outputs: dict[int, Output] = {}
+    for is_released in (False, True):
+        of_these = [
+            r for run, release in listed if (release is not None) is is_released for r in run.stage_results.all()
+        ]
+        outputs |= _outputs(of_these, is_released=is_released)
+    evidence = _evidence(list(outputs))
+    return [_project(run, viewer, release, outputs, evidence) for run, release in listed]
+
+
+def _project(
+    run: VerificationRun,
+    viewer: Viewer,
+    release: Release | None,
+    outputs: Mapping[int, Output],
+    evidence: Mapping[int, list[tuple[str, str, int]]],
+) -> ProjectedRun:
     problem = run.revision.problem
     manager_ids = frozenset(manager.pk for manager in problem.managers.all())
     submitter = run.submission.created_by
@@ -168,7 +204,7 @@ def project(run: VerificationRun, viewer: Viewer, release: Release | None) -> Pr
     hides = release is None and any(result.is_protected for result in results.values())
     defers = release is None and hides and run.contract.verdict_release == "with_labels"
     hides_score = defers or (release is None and run.contract.score_release == "with_labels")
-    stages = _stages(run, results, is_released=release is not None, defers_verdict=defers)
+    stages = _stages(run, results, outputs, evidence, is_released=release is not None, defers_verdict=defers)
     result = Result(run.result) if run.result and not defers else None
     revocation = getattr(run, "revocation", None)
     events = list(run.events.all())
@@ -212,6 +248,10 @@ def project(run: VerificationRun, viewer: Viewer, release: Release | None) -> Pr
         ),
         is_submitter=is_participant(viewer) and viewer.pk == submitter.pk,
         is_withheld=hides,
+        score_value=None if hides_score or run.score is None else round(run.score, run.contract.score_decimals or 0),
+        requested_by_id=run.requested_by_id,
+        revoked_by_id="" if revocation is None else revocation.revoked_by_id,
+        withdrawn_at=run.submission.withdrawn_at,
     )
 
 
@@ -261,11 +301,15 @@ def _next_stage(run: VerificationRun) -> ContractStage | None:
 
 
 def _stages(
-    run: VerificationRun, results: dict[int, StageResult], *, is_released: bool, defers_verdict: bool
+    run: VerificationRun,
+    results: dict[int, StageResult],
+    outputs: Mapping[int, Output],
+    evidence: Mapping[int, list[tuple[str, str, int]]],
+    *,
+    is_released: bool,
+    defers_verdict: bool,
 ) -> list[ProjectedStage]:
     plan = list(run.contract.stages.all())
-    outputs = _outputs(results.values(), is_released=is_released)
-    evidence = _evidence([result for result in results.values() if result.pk in outputs])
     projected = []
     deferred = False
     for number, stage in enumerate(plan, start=1):
@@ -305,7 +349,7 @@ def _state_without_result(run: VerificationRun, position: int) -> str:
 def _mechanism(result: StageResult) -> dict[str, Any]:
     implementation = result.implementation
     if implementation is None:
-        return {}
+        return {"mechanism": _outside_mechanism(result)}
     return {
         "implementation_id": implementation.pk,
         "implementation_content_hash": result.implementation_content_hash,
@@ -318,17 +362,37 @@ def _mechanism(result: StageResult) -> dict[str, Any]:
     }
 
 
-def _outputs(results: Any, *, is_released: bool) -> dict[int, Output]:
-    found: dict[int, Output] = {r.pk: r.output for r in results if not r.is_protected and hasattr(r, "output")}
-    protected = [result.pk for result in results if result.is_protected]
+def _outside_mechanism(result: StageResult) -> dict[str, Any]:
+    if result.kind == "review":
+        return {
+            "review_process_id": result.review_process_id,
+            "review_protocol_id": result.review_protocol_id,
+            "protocol_hash": result.protocol_hash,
+            "casefile_hash": result.casefile_hash or None,
+            "evidence_hash": result.review_evidence_hash or None,
+        }
+    return {
+        "external_system": result.external_system,
+        "reference": result.durable_reference or None,
+        "rule_owner": result.rule_owner,
+        "evidence_hash": result.external_evidence_hash or None,
+        "attested_by_user_id": result.attested_by_id,
+        "attested_at": result.attested_at,
+    }
+
+
+def _outputs(results: Iterable[StageResult], *, is_released: bool) -> dict[int, Output]:
+    listed = list(results)
+    found: dict[int, Output] = {r.pk: r.output for r in listed if not r.is_protected and hasattr(r, "output")}
+    protected = [result.pk for result in listed if result.is_protected]
     if is_released and protected:
         found |= {output.pk: output for output in ProtectedOutput.objects.filter(pk__in=protected)}
     return found
 
 
-def _evidence(results: Sequence[StageResult]) -> dict[int, list[tuple[str, str, int]]]:
+def _evidence(result_ids: Sequence[int]) -> dict[int, list[tuple[str, str, int]]]:
     files: dict[int, list[tuple[str, str, int]]] = {}
-    for file in EvidenceFile.objects.filter(stage_result__in=results):
+    for file in EvidenceFile.objects.filter(stage_result__in=result_ids):
         files.setdefault(file.stage_result_id, []).append((file.path, file.blob_id, file.size_bytes))
     return files
 
@@ -343,7 +407,9 @@ def _output_fields(result: StageResult, output: Output, files: Sequence[tuple[st
             kept_bytes=output.log_kept_bytes,
             is_truncated=output.log_truncated,
             redaction=None if redaction is None else redaction.get_reason_display(),
+            redaction_code="" if redaction is None else redaction.reason,
             redacted_at=None if redaction is None else redaction.redacted_at,
+            redacted_by_id="" if redaction is None else redaction.redacted_by_id,
         )
     return {
         "reason_code": ReasonCode(output.reason_code) if output.reason_code else None,
@@ -372,6 +438,7 @@ def _inputs(run: VerificationRun, *, is_released: bool, is_manager: bool) -> lis
             media_type=artifact.media_type,
             artifact_id=artifact.artifact_id,
             is_withdrawn=artifact.artifact.withdrawn_at is not None,
+            has_role=bool(artifact.role),
         )
         for artifact in run.artifacts.all()
     ]
@@ -387,6 +454,7 @@ def _inputs(run: VerificationRun, *, is_released: bool, is_manager: bool) -> lis
                 media_type=reference.media_type,
                 url=reference.url or None,
                 is_commitment=hides,
+                public_commitment=reference.commitment if reference.is_sealed and not is_released else "",
             )
         )
     return inputs
