@@ -32,16 +32,16 @@ _STAFF_NEXT = "Nothing is asked of you. Staff see it, and can start a new run on
 
 NEXT_STEPS: Mapping[ReasonCode, str] = MappingProxyType(
     {
-        ReasonCode.REQUIREMENT_UNMET: "The run's page names the file or summary that was missing; submit again with it.",
+        ReasonCode.REQUIREMENT_UNMET: "The run's page names what was missing; submit again with it.",
         ReasonCode.ARTIFACT_WITHDRAWN: "Upload the file again and make a new Submission, if you want it checked.",
         ReasonCode.SUBMISSION_WITHDRAWN: "Make a new Submission, if you want the work checked.",
         ReasonCode.CHECKER_REFUTED: "Read the findings and the stage's log, mend the work, and submit again.",
         ReasonCode.CHECKER_INCONCLUSIVE: (
             "Read the findings: often the file is not of the form the Contract asks for. Mend it and submit again."
         ),
-        ReasonCode.LIMIT_TIME: "Offer something that can be checked within the time limit that the Contract states.",
-        ReasonCode.LIMIT_MEMORY: "Offer something that can be checked within the memory limit that the Contract states.",
-        ReasonCode.LIMIT_DISK: "Offer something that can be checked within the disk limit that the Contract states.",
+        ReasonCode.LIMIT_TIME: "Offer something that can be checked within the stage's time limit.",
+        ReasonCode.LIMIT_MEMORY: "Offer something that can be checked within the stage's memory limit.",
+        ReasonCode.LIMIT_DISK: "Offer something that can be checked within the stage's disk limit.",
         ReasonCode.LIMIT_PIDS: "Offer something whose check needs fewer processes at once.",
         ReasonCode.EXIT_NONZERO: _CHECKER_NEXT,
         ReasonCode.RESULT_MISSING: _CHECKER_NEXT,
