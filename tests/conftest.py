@@ -18,7 +18,7 @@ from django.db import connections
 from django.test import TransactionTestCase
 from psycopg import sql
 
-pytest_plugins = ("tests.services", "tests.factories.stores")
+pytest_plugins = ("tests.services", "tests.browser", "tests.factories.stores")
 
 ALIASES = {"default": services.APP_ROLE, "owner": services.OWNER_ROLE}
 
