@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.fields import HashField, IdField, hash_check
-from accounts.records import Record, kept, only_moves, refuse, set_once, trigger
+from accounts.records import Record, kept, only_moves, refuse, settled_with, trigger
 
 
 class ReviewProtocol(Record):
@@ -38,7 +38,7 @@ class ReviewProtocol(Record):
         triggers = [
             kept(),
             only_moves("yanked_at", "yanked_by_id", "yank_reason"),
-            set_once("yanked_at"),
+            settled_with("yanked_at", "yanked_by_id", "yank_reason"),
             trigger(
                 "hash_of_canonical",
                 pgtrigger.Insert,

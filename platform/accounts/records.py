@@ -99,6 +99,20 @@ def set_once(*columns: str) -> pgtrigger.Trigger:
     )
 
 
+def settled_with(stamp: str, *columns: str) -> pgtrigger.Trigger:
+    """Refuses to change `stamp` or what was written with it once `stamp` holds a value: who, when and why stay."""
+    tests = " OR ".join(f'NEW."{c}" IS DISTINCT FROM OLD."{c}"' for c in (stamp, *columns))
+    return pgtrigger.Trigger(
+        name="settled",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update,
+        func=(
+            f'IF OLD."{stamp}" IS NOT NULL AND ({tests}) THEN '
+            f"{refuse('% columns are written once, together', 'TG_TABLE_NAME')} END IF; RETURN NEW;"
+        ),
+    )
+
+
 def trigger(name: str, operation: Any, func: str, *, deferred: bool = False, declare: Any = None) -> pgtrigger.Trigger:
     """A row trigger: BEFORE, or (`deferred`) a constraint trigger that fires at commit."""
     return pgtrigger.Trigger(

@@ -4,7 +4,7 @@ import pgtrigger
 from django.db import models
 
 from accounts.fields import HashField, hash_check
-from accounts.records import Record, kept, only_moves
+from accounts.records import Record, kept, only_moves, refuse, trigger
 
 
 class Blob(Record):
@@ -20,7 +20,18 @@ class Blob(Record):
             hash_check("content_hash", name="blob_hash"),
             models.CheckConstraint(condition=models.Q(size_bytes__gte=0), name="blob_size"),
         ]
-        triggers = [kept(), only_moves("purged_at")]
+        triggers = [
+            kept(),
+            only_moves("purged_at"),
+            trigger(
+                "kept_while_held",
+                pgtrigger.Update,
+                "IF OLD.purged_at IS NULL AND NEW.purged_at IS NOT NULL AND EXISTS (SELECT 1 FROM blobs_blobhold h "
+                "WHERE h.blob_id = NEW.content_hash AND h.ended_at IS NULL) THEN "
+                + refuse("bytes that a record needs are not deleted")
+                + " END IF; RETURN NEW;",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.content_hash

@@ -59,6 +59,13 @@ NEVER_IGNORE_TRIGGERS = """
 """
 
 
+NO_TEMPORARY_TABLES = f"""
+    DO $$ BEGIN
+        EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC, {APP_ROLE}', current_database());
+    END $$
+"""
+
+
 def apply_grants(sender: AppConfig, using: str, **_: Any) -> None:
     """Grant each table's rights to the application's role (post_migrate receiver)."""
     connection = connections[using]
@@ -88,4 +95,6 @@ def grant_statements() -> list[str]:
             statements.append(f'GRANT UPDATE ({listed}) ON "{table}" TO {APP_ROLE}')
     statements.append(f"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}")
     statements.append(f"GRANT SELECT ON django_migrations TO {APP_ROLE}")
+    # Triggers read tables by name, and a session's temporary tables come first in the search for a name.
+    statements.append(NO_TEMPORARY_TABLES)
     return statements

@@ -163,11 +163,12 @@ class SlotBinding(models.Model):
             trigger(
                 "frozen",
                 pgtrigger.Insert | pgtrigger.Update | pgtrigger.Delete,
-                "IF TG_OP <> 'INSERT' AND EXISTS (SELECT 1 FROM problems_problemrevision v "
-                "WHERE v.id = OLD.revision_id AND v.published_at IS NOT NULL) THEN "
+                # The row locks make a publication that is under way wait, or this change.
+                "IF TG_OP <> 'INSERT' AND (SELECT published_at FROM problems_problemrevision v "
+                "WHERE v.id = OLD.revision_id FOR SHARE) IS NOT NULL THEN "
                 + refuse("the bindings of a published revision never change")
-                + " END IF; IF TG_OP <> 'DELETE' AND EXISTS (SELECT 1 FROM problems_problemrevision v "
-                "WHERE v.id = NEW.revision_id AND v.published_at IS NOT NULL) THEN "
+                + " END IF; IF TG_OP <> 'DELETE' AND (SELECT published_at FROM problems_problemrevision v "
+                "WHERE v.id = NEW.revision_id FOR SHARE) IS NOT NULL THEN "
                 + refuse("the bindings of a published revision never change")
                 + " END IF; IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW;",
             ),

@@ -64,7 +64,7 @@ class Artifact(Record):
             trigger(
                 "of_an_open_attempt",
                 pgtrigger.Insert,
-                "IF (SELECT closed_at FROM submissions_attempt WHERE id = NEW.attempt_id) IS NOT NULL THEN "
+                "IF (SELECT closed_at FROM submissions_attempt WHERE id = NEW.attempt_id FOR SHARE) IS NOT NULL THEN "
                 + refuse("a closed attempt takes no more files")
                 + " END IF; RETURN NEW;",
             ),
@@ -107,7 +107,7 @@ class Submission(Record):
             trigger(
                 "of_an_open_attempt",
                 pgtrigger.Insert,
-                "IF (SELECT closed_at FROM submissions_attempt WHERE id = NEW.attempt_id) IS NOT NULL THEN "
+                "IF (SELECT closed_at FROM submissions_attempt WHERE id = NEW.attempt_id FOR SHARE) IS NOT NULL THEN "
                 + refuse("a closed attempt takes no more submissions")
                 + " END IF; RETURN NEW;",
             ),

@@ -89,10 +89,22 @@ class ConformanceRecord(Record):
                 "final",
                 pgtrigger.Update,
                 f"IF OLD.status IN ('passed', 'failed') THEN {refuse('a conformance record is final')} END IF; "
-                "IF NEW.status = 'passed' AND (NEW.fixtures_total = 0 OR 2 * NEW.fixtures_total <> (SELECT count(*) "
-                "FROM contracts_conformancerun r WHERE r.record_id = NEW.id AND r.claim_number = NEW.claim_number "
-                "AND r.matches)) THEN "
+                "IF NEW.status = 'passed' AND (NEW.fixtures_total = 0 OR NEW.fixtures_total <> (SELECT count(*) "
+                "FROM contracts_fixtureset_fixtures m WHERE m.fixtureset_id = NEW.fixture_set_id) OR EXISTS ("
+                "SELECT 1 FROM contracts_fixtureset_fixtures m CROSS JOIN (VALUES (true), (false)) AS told(in_disguise) "
+                "WHERE m.fixtureset_id = NEW.fixture_set_id AND NOT EXISTS (SELECT 1 FROM contracts_conformancerun r "
+                "WHERE r.record_id = NEW.id AND r.claim_number = NEW.claim_number AND r.matches "
+                "AND r.fixture_id = m.conformancefixture_id AND r.is_disguised = told.in_disguise))) THEN "
                 + refuse("conformance passes only when every fixture was reproduced twice, once in disguise")
+                + " END IF; RETURN NEW;",
+            ),
+            trigger(
+                "born_pending",
+                pgtrigger.Insert,
+                f"IF NEW.status <> 'pending' THEN {refuse('conformance begins pending')} END IF; "
+                "IF NOT EXISTS (SELECT 1 FROM contracts_verifierimplementation i JOIN contracts_fixtureset s "
+                "ON s.stage_id = i.stage_id WHERE i.id = NEW.implementation_id AND s.id = NEW.fixture_set_id) THEN "
+                + refuse("an implementation is held against the fixtures of its own stage")
                 + " END IF; RETURN NEW;",
             ),
         ]
@@ -127,7 +139,17 @@ class ConformanceRun(Record):
                 fields=["record", "claim_number", "fixture", "is_disguised"], name="conformancerun_once"
             )
         ]
-        triggers = [write_once()]
+        triggers = [
+            write_once(),
+            trigger(
+                "under_its_claim",
+                pgtrigger.Insert,
+                "PERFORM 1 FROM contracts_conformancerecord c WHERE c.id = NEW.record_id AND c.status = 'running' "
+                "AND c.claim_number = NEW.claim_number FOR SHARE; IF NOT FOUND THEN "
+                + refuse("this claim no longer holds the conformance record")
+                + " END IF; RETURN NEW;",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.id

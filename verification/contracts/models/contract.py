@@ -6,17 +6,20 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from accounts.fields import HashField, IdField, hash_check, key_check
-from accounts.records import Record, kept, only_moves, refuse, set_once, trigger, write_once
+from accounts.records import Record, kept, only_moves, refuse, set_once, settled_with, trigger, write_once
 
 INSERT_OR_UPDATE = pgtrigger.Insert | pgtrigger.Update
 
 
 def while_draft(contract_sql: str) -> pgtrigger.Trigger:
-    """Refuses a new row under a Contract that is already published (invariant 14)."""
+    """Refuses a new row under a Contract that is already published (invariant 14).
+
+    The row lock makes a publication that is under way wait, or this insert.
+    """
     return trigger(
         "while_draft",
         pgtrigger.Insert,
-        f"IF (SELECT published_at FROM contracts_verifiercontract WHERE id = {contract_sql}) IS NOT NULL THEN "
+        f"IF (SELECT published_at FROM contracts_verifiercontract WHERE id = {contract_sql} FOR SHARE) IS NOT NULL THEN "
         f"{refuse('the normative part of a published contract never changes')} END IF; RETURN NEW;",
     )
 
@@ -105,7 +108,8 @@ class VerifierContract(Record):
         triggers = [
             kept(),
             only_moves("published_at", "yanked_at", "yanked_by_id", "yank_reason"),
-            set_once("published_at", "yanked_at"),
+            set_once("published_at"),
+            settled_with("yanked_at", "yanked_by_id", "yank_reason"),
             trigger(
                 "publishable",
                 pgtrigger.Update,
@@ -271,7 +275,7 @@ class StageSlot(Record):
                 "IF NOT EXISTS (SELECT 1 FROM contracts_contractstage s JOIN contracts_referenceslot r "
                 "ON r.contract_id = s.contract_id JOIN contracts_verifiercontract c ON c.id = s.contract_id "
                 "WHERE s.id = NEW.stage_id AND r.id = NEW.slot_id AND s.kind = 'sandbox' "
-                "AND c.published_at IS NULL) THEN "
+                "AND c.published_at IS NULL FOR SHARE OF c) THEN "
                 + refuse("a sandbox stage selects slots of its own draft contract")
                 + " END IF; RETURN NEW;",
             ),

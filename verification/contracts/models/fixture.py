@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.fields import HashField, hash_check, key_check
-from accounts.records import Record, kept, only_moves, refuse, set_once, trigger, write_once
+from accounts.records import Record, kept, only_moves, refuse, settled_with, trigger, write_once
 from verification.contracts.models.contract import ArtifactRole, ContractStage, ReferenceSlot, VerifierContract
 
 
@@ -53,7 +53,7 @@ class ConformanceFixture(Record):
         triggers = [
             kept(),
             only_moves("retired_at", "retired_by_id", "retire_reason"),
-            set_once("retired_at"),
+            settled_with("retired_at", "retired_by_id", "retire_reason"),
             trigger(
                 "of_a_sandbox_stage",
                 pgtrigger.Insert,

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.fields import HashField, IdField, hash_check
-from accounts.records import Record, kept, only_moves, refuse, set_once, trigger
+from accounts.records import Record, kept, only_moves, refuse, settled_with, trigger
 from verification.contracts.models.contract import ContractStage, VerifierContract
 
 
@@ -60,7 +60,7 @@ class VerifierImplementation(Record):
         triggers = [
             kept(),
             only_moves("yanked_at", "yanked_by_id", "yank_reason"),
-            set_once("yanked_at"),
+            settled_with("yanked_at", "yanked_by_id", "yank_reason"),
             trigger(
                 "of_a_sandbox_stage",
                 pgtrigger.Insert,

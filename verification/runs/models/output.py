@@ -20,12 +20,21 @@ REASON_IFF_NOT_VERIFIED = (
 )
 
 
+WHILE_RUNNING = (
+    "PERFORM 1 FROM runs_verificationrun r JOIN runs_stageresult s ON s.run_id = r.id "
+    "WHERE s.id = NEW.stage_result_id AND r.status = 'running' FOR SHARE OF r; IF NOT FOUND THEN "
+    + refuse("outputs are written while the run is under way")
+    + " END IF; "
+)
+
+
 def of_protection(value: str) -> pgtrigger.Trigger:
     """Refuses outputs in the wrong table, and a reason that does not go with the result (invariants 17, 25)."""
     return trigger(
         "in_its_table",
         pgtrigger.Insert,
-        REASON_IFF_NOT_VERIFIED
+        WHILE_RUNNING
+        + REASON_IFF_NOT_VERIFIED
         + f"IF (SELECT is_protected FROM runs_stageresult s WHERE s.id = NEW.stage_result_id) <> {value} THEN "
         + refuse("protected outputs lie in their own table")
         + " END IF; RETURN NEW;",
@@ -91,7 +100,7 @@ class EvidenceFile(Record):
     class Meta:
         ordering = ["path"]
         constraints = [models.UniqueConstraint(fields=["stage_result", "path"], name="evidencefile_path")]
-        triggers = [write_once()]
+        triggers = [write_once(), trigger("while_running", pgtrigger.Insert, WHILE_RUNNING + "RETURN NEW;")]
 
     def __str__(self) -> str:
         return self.path

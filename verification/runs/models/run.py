@@ -135,6 +135,17 @@ class VerificationRun(Record):
         return self.id
 
 
+def frozen_at_creation() -> pgtrigger.Trigger:
+    """Refuses a new input once the run's story has begun: its first event is written after its inputs."""
+    return trigger(
+        "frozen_at_creation",
+        pgtrigger.Insert,
+        "IF EXISTS (SELECT 1 FROM runs_runevent e WHERE e.run_id = NEW.run_id) THEN "
+        + refuse("the inputs of a run are frozen when it is created")
+        + " END IF; RETURN NEW;",
+    )
+
+
 class RunArtifact(Record):
     """An Artifact as frozen into the run's inputs."""
 
@@ -150,7 +161,7 @@ class RunArtifact(Record):
     class Meta:
         ordering = ["position"]
         constraints = [models.UniqueConstraint(fields=["run", "position"], name="runartifact_position")]
-        triggers = [write_once()]
+        triggers = [write_once(), frozen_at_creation()]
 
     def __str__(self) -> str:
         return f"{self.role or self.position}: {self.content_hash}"
@@ -173,7 +184,7 @@ class RunReference(Record):
     class Meta:
         ordering = ["pk"]
         constraints = [models.UniqueConstraint(fields=["run", "key"], name="runreference_key")]
-        triggers = [write_once()]
+        triggers = [write_once(), frozen_at_creation()]
 
     def __str__(self) -> str:
         return self.key

@@ -26,10 +26,10 @@ EXTERNAL_EMPTY = models.Q(
 
 # Compare-and-set: only the holder of the present claim appends, in plan order, and nothing follows a non-pass.
 APPEND = """
-    PERFORM 1 FROM runs_verificationrun r WHERE r.id = NEW.run_id AND r.status = 'running';
+    PERFORM 1 FROM runs_verificationrun r WHERE r.id = NEW.run_id AND r.status = 'running' FOR SHARE;
     IF NOT FOUND THEN {not_running} END IF;
-    IF (SELECT claim_number FROM runs_runexecution e WHERE e.run_id = NEW.run_id) <> NEW.claim_number
-    THEN {stale} END IF;
+    PERFORM 1 FROM runs_runexecution e WHERE e.run_id = NEW.run_id AND e.claim_number = NEW.claim_number FOR SHARE;
+    IF NOT FOUND THEN {stale} END IF;
     IF (SELECT count(*) FROM runs_stageresult p WHERE p.run_id = NEW.run_id) <> NEW.position
        OR EXISTS (SELECT 1 FROM runs_stageresult p WHERE p.run_id = NEW.run_id AND p.result <> 'verified')
        OR NOT EXISTS (SELECT 1 FROM contracts_contractstage s JOIN runs_verificationrun r
