@@ -25,5 +25,3 @@ STORAGES["blobs"]["OPTIONS"] = {"location": _blobs}
 
 # The page of all components is looked at in a browser (tests/web).
 TFP_SHOW_COMPONENTS = True
-# Messages are hints: here nobody listens, and sending one costs nothing.
-CELERY_BROKER_URL = "memory://"
