@@ -34,7 +34,24 @@ def written_time(moment: datetime) -> str:
 
 def contract_document(contract: VerifierContract) -> dict[str, Any]:
     """The VerifierContract document, ids and fixtures included."""
-    document: dict[str, Any] = {
+    document = plan_document(contract)
+    document["conformance_fixtures"] = [fixture_document(fixture) for fixture in contract.fixtures.all()]
+    if contract.published_at is not None:
+        document |= {
+            "id": contract.pk,
+            "verifier_id": contract.verifier_id,
+            "version": contract.number,
+            "normative_hash": contract.normative_hash,
+            "published_at": written_time(contract.published_at),
+        }
+    if contract.yanked_at is not None:
+        document["yank"] = _yank(contract)
+    return document
+
+
+def plan_document(contract: VerifierContract) -> dict[str, Any]:
+    """The part of the document that publication freezes: everything but ids, fixtures and a yank."""
+    return {
         "schema": "tfp.verifier-contract/v1",
         "statement_md": contract.statement_md,
         "reference_inputs": [_slot(slot) for slot in contract.slots.all()],
@@ -49,19 +66,7 @@ def contract_document(contract: VerifierContract) -> dict[str, Any]:
         "result_kind": contract.result_kind,
         "score": _score(contract),
         "sealing": {"verdict_release": contract.verdict_release, "score_release": contract.score_release},
-        "conformance_fixtures": [fixture_document(fixture) for fixture in contract.fixtures.all()],
     }
-    if contract.published_at is not None:
-        document |= {
-            "id": contract.pk,
-            "verifier_id": contract.verifier_id,
-            "version": contract.number,
-            "normative_hash": contract.normative_hash,
-            "published_at": written_time(contract.published_at),
-        }
-    if contract.yanked_at is not None:
-        document["yank"] = _yank(contract)
-    return document
 
 
 def fixture_document(fixture: ConformanceFixture) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from blobs.services import BytesGone, copy_verified
+from verification.contracts.documents import NORMATIVE_RELATIONS
 from verification.contracts.models import VerifierContract, VerifierImplementation
 from verification.engine.checkers.registry import BUILTINS
 from verification.engine.manifest import CHECKER_PATH
@@ -30,6 +31,16 @@ from verification.engine.sandbox.base import (
 def backends() -> tuple[Backend, ...]:
     """The sandbox backends of this worker, in the order in which they are tried."""
     return tuple(import_string(path)() for path in settings.TFP_SANDBOX_BACKENDS)
+
+
+@lru_cache(maxsize=64)
+def frozen_contract(contract_id: str) -> VerifierContract:
+    """A published Contract with its plan, kept by this process: publication froze every row of it.
+
+    A yank and the fixtures still move; ask the database for those.
+    """
+    contracts = VerifierContract.objects.prefetch_related(*NORMATIVE_RELATIONS)
+    return contracts.get(pk=contract_id, published_at__isnull=False)
 
 
 @contextmanager

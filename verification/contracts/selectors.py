@@ -1,15 +1,24 @@
 """Reads over Contracts: the fixture set of now, the current Implementation, and what pages list."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models.functions import JSONObject
 
 from verification.contracts.documents import FIXTURE_RELATIONS, NORMATIVE_RELATIONS, fixture_document
 from verification.contracts.models import (
+    ConformanceFixture,
     ConformanceRecord,
+    ConformanceRun,
     ConformanceStatus,
     ContractStage,
+    FixtureFile,
     FixtureSet,
+    ReferenceSlot,
+    StageSlot,
+    Verifier,
     VerifierContract,
     VerifierImplementation,
 )
@@ -19,11 +28,40 @@ OPEN_STATUSES = (ConformanceStatus.PENDING, ConformanceStatus.RUNNING, Conforman
 
 @dataclass(frozen=True)
 class StageCapacity:
-    """What can carry out a sandbox stage now: a current Implementation, or at least one still on its way."""
+    """What can carry out a sandbox stage now: a current Implementation, or at least one still on its way.
+
+    `fixture_set` is the set that `current` passed; they are None together.
+    """
 
     fixture_set: FixtureSet | None
     current: VerifierImplementation | None
     pending: int
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """A stage as pages tell it. `current` describes the Implementation that executes it now, None where nothing can."""
+
+    stage: ContractStage
+    slot_keys: tuple[str, ...]
+    is_protected: bool
+    current: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """A conformance record with the runs of its newest claim."""
+
+    record: ConformanceRecord
+    runs: tuple[ConformanceRun, ...]
+
+
+@dataclass(frozen=True)
+class ListedImplementation:
+    """An Implementation with its conformance for the newest fixture set of its stage; None before there is any."""
+
+    implementation: VerifierImplementation
+    latest: Conformance | None
 
 
 def live_fixture_documents(stage: ContractStage) -> list[dict[str, object]]:
@@ -34,24 +72,20 @@ def live_fixture_documents(stage: ContractStage) -> list[dict[str, object]]:
     ]
 
 
-def current_fixture_set(stage: ContractStage) -> FixtureSet | None:
-    """The newest fixture set of the stage; every change of the fixtures made a new one."""
-    return FixtureSet.objects.filter(stage=stage).order_by("-pk").first()
-
-
 def stage_capacity(stage: ContractStage) -> StageCapacity:
     """Who can execute the stage: the newest Implementation that passed the current set and is not yanked (SPEC 5)."""
-    fixture_set = current_fixture_set(stage)
-    if fixture_set is None:
-        return StageCapacity(None, None, 0)
+    # Every change of the fixtures made a new set.
+    newest = FixtureSet.objects.filter(stage=stage).order_by("-pk").values("pk")[:1]
     records = list(
-        ConformanceRecord.objects.filter(fixture_set=fixture_set, implementation__yanked_at=None)
-        .select_related("implementation__program", "implementation__stage")
+        ConformanceRecord.objects.filter(fixture_set=Subquery(newest), implementation__yanked_at=None)
+        .select_related("fixture_set", "implementation__program")
         .order_by("-implementation__created_at", "-implementation__number")
     )
-    passed = [record.implementation for record in records if record.status == ConformanceStatus.PASSED]
+    passed = next((record for record in records if record.status == ConformanceStatus.PASSED), None)
     pending = sum(record.status in OPEN_STATUSES for record in records)
-    return StageCapacity(fixture_set, passed[0] if passed else None, pending)
+    if passed is None:
+        return StageCapacity(None, None, pending)
+    return StageCapacity(passed.fixture_set, passed.implementation, pending)
 
 
 def full_contracts() -> QuerySet[VerifierContract]:
@@ -70,4 +104,133 @@ def implementations_with_conformance(contract: VerifierContract) -> QuerySet[Ver
             Prefetch("conformance", ConformanceRecord.objects.select_related("fixture_set").order_by("-pk"))
         )
         .order_by("-created_at", "-number")
+    )
+
+
+def plan_stages(contract_id: str) -> list[PlannedStage]:
+    """The stages of a plan in order, in one query; `current` (id, image and limits) as `stage_capacity` chooses it."""
+    newest_set = FixtureSet.objects.filter(stage=OuterRef("implementation__stage")).order_by("-pk").values("pk")[:1]
+    current = (
+        ConformanceRecord.objects.filter(
+            implementation__stage=OuterRef("pk"), implementation__yanked_at=None, status=ConformanceStatus.PASSED
+        )
+        .filter(fixture_set=Subquery(newest_set))
+        .order_by("-implementation__created_at", "-implementation__number")
+        .values(
+            json=JSONObject(
+                **{
+                    name: f"implementation__{name}"
+                    for name in ("id", "image_ref", "image_digest", "vcpu", "memory_mb", "disk_mb", "timeout_seconds")
+                }
+            )
+        )
+    )
+    selected = StageSlot.objects.filter(stage=OuterRef("pk")).order_by("position")
+    stages = (
+        ContractStage.objects.filter(contract_id=contract_id)
+        .select_related("review_protocol")
+        .annotate(
+            slot_keys=ArraySubquery(selected.values("slot__key")),
+            is_protected=Exists(selected.filter(slot__sealed=True)),
+            current=Subquery(current[:1]),
+        )
+        .order_by("position")
+    )
+    return [PlannedStage(stage, tuple(stage.slot_keys), stage.is_protected, stage.current) for stage in stages]
+
+
+def published_contract(contract_id: str) -> VerifierContract | None:
+    """A published Contract with its Verifier, slots and roles; None for drafts and unknown ids."""
+    return (
+        VerifierContract.objects.filter(pk=contract_id, published_at__isnull=False)
+        .select_related("verifier", "created_by", "yanked_by")
+        .prefetch_related("slots", "roles")
+        .first()
+    )
+
+
+def fixtures_of(contract_id: str) -> list[ConformanceFixture]:
+    """The Contract's fixtures in order, retired ones included, with their files."""
+    files = FixtureFile.objects.select_related("blob", "slot", "role")
+    return list(
+        ConformanceFixture.objects.filter(contract_id=contract_id)
+        .select_related("stage")
+        .prefetch_related(Prefetch("files", files))
+        .order_by("position")
+    )
+
+
+def fixture_file(contract_id: str, fixture_key: str, member: str, key: str) -> FixtureFile | None:
+    """The file that a fixture of a published Contract gives a slot (`reference`) or a role (`artifacts`)."""
+    place = Q(slot__key=key) if member == "reference" else Q(role__key=key)
+    return (
+        FixtureFile.objects.filter(place, fixture__contract_id=contract_id, fixture__key=fixture_key)
+        .filter(fixture__contract__published_at__isnull=False)
+        .select_related("blob", "fixture__contract")
+        .first()
+    )
+
+
+def latest_conformance(contract_id: str) -> list[ListedImplementation]:
+    """The Contract's Implementations, newest first, each with its conformance for the newest fixture set."""
+    newest_set = FixtureSet.objects.filter(stage=OuterRef("implementation__stage")).order_by("-pk").values("pk")[:1]
+    runs = ConformanceRun.objects.filter(claim_number=F("record__claim_number")).select_related("fixture")
+    records = ConformanceRecord.objects.filter(fixture_set=Subquery(newest_set)).prefetch_related(
+        Prefetch("runs", runs, to_attr="latest_runs")
+    )
+    implementations = (
+        VerifierImplementation.objects.filter(contract_id=contract_id)
+        .select_related("stage")
+        .prefetch_related(Prefetch("conformance", records, to_attr="latest_records"))
+        .order_by("-created_at", "-number")
+    )
+    listed = []
+    for implementation in implementations:
+        found = [Conformance(record, tuple(record.latest_runs)) for record in implementation.latest_records]
+        listed.append(ListedImplementation(implementation, found[0] if found else None))
+    return listed
+
+
+def published_implementation(implementation_id: str) -> VerifierImplementation | None:
+    """An Implementation for its page, with `has_sealed_slots` of its Contract."""
+    sealed = ReferenceSlot.objects.filter(contract=OuterRef("contract"), sealed=True)
+    return (
+        VerifierImplementation.objects.filter(pk=implementation_id, contract__published_at__isnull=False)
+        .select_related("contract__verifier", "stage", "program", "created_by", "yanked_by")
+        .annotate(has_sealed_slots=Exists(sealed))
+        .first()
+    )
+
+
+def conformance_records(implementation_id: str) -> list[Conformance]:
+    """The Implementation's conformance records, newest fixture set first, with their runs and logs."""
+    runs = (
+        ConformanceRun.objects.filter(claim_number=F("record__claim_number"))
+        .select_related("fixture", "log")
+        .order_by("fixture__position", "is_disguised")
+    )
+    records = (
+        ConformanceRecord.objects.filter(implementation_id=implementation_id)
+        .select_related("fixture_set")
+        .prefetch_related(Prefetch("runs", runs, to_attr="latest_runs"))
+        .order_by("-fixture_set_id")
+    )
+    return [Conformance(record, tuple(record.latest_runs)) for record in records]
+
+
+def verifier_named(owner: str, name: str) -> Verifier | None:
+    """The Verifier of that name with its authors."""
+    return Verifier.objects.filter(owner=owner, name=name).prefetch_related("authors").first()
+
+
+def contracts_of(verifier: Verifier) -> list[VerifierContract]:
+    """The Verifier's published Contracts, newest first, with counts of stages, fixtures and Implementations."""
+    return list(
+        VerifierContract.objects.filter(verifier=verifier, published_at__isnull=False)
+        .annotate(
+            stage_count=Count("stages", distinct=True),
+            fixture_count=Count("fixtures", filter=Q(fixtures__retired_at=None), distinct=True),
+            implementation_count=Count("implementations", distinct=True),
+        )
+        .order_by("-number")
     )

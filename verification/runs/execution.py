@@ -5,23 +5,24 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, transaction
+from django.db.models import Prefetch
 
 from accounts.clock import database_now
 from blobs.services import BytesDiffer, BytesGone
-from verification.contracts.documents import NORMATIVE_RELATIONS
-from verification.contracts.execution import input_folder, place_bytes
+from verification.contracts.execution import frozen_contract, input_folder, place_bytes
 from verification.contracts.models import ContractStage, ReferenceSlot
 from verification.contracts.services.validation import acceptance_of, needs_acceptance
 from verification.engine.plan import OfferedArtifact, unmet_requirement
 from verification.engine.reasons import ReasonCode, Result
 from verification.engine.sandbox.base import Cancelled, SandboxFailure
 from verification.runs import dispatch
-from verification.runs.models import StageResult, VerificationRun
+from verification.runs.models import RunArtifact, StageResult, VerificationRun
 from verification.runs.services import (
     LEASE,
     Claim,
@@ -102,11 +103,21 @@ def execute_run(*, run_id: str, holder: str) -> None:
             logger.info("run taken over", extra={"run_id": run_id})
         except SandboxFailure as failure:
             logger.warning("machinery failed", extra={"run_id": run_id, "reason_code": failure.reason_code.value})
-            record_fault(claim=claim, reason_code=failure.reason_code, at=database_now())
+            _note_fault(claim, failure.reason_code)
         except Exception:
             logger.exception("run faulted", extra={"run_id": run_id})
-            record_fault(claim=claim, reason_code=ReasonCode.RETRIES_EXHAUSTED, at=database_now())
+            _note_fault(claim, ReasonCode.RETRIES_EXHAUSTED)
             raise
+
+
+def _note_fault(claim: Claim, reason_code: ReasonCode) -> None:
+    # A lost connection may be the very fault; what it can no longer write, a new one can.
+    close_old_connections()
+    try:
+        record_fault(claim=claim, reason_code=reason_code, at=database_now())
+    except ClaimLost:
+        # Taken over, or its end was written before the answer was lost.
+        logger.info("run taken over", extra={"run_id": claim.run_id})
 
 
 @dataclass(frozen=True)
@@ -134,20 +145,18 @@ def _execute_claimed(claim: Claim, heartbeat: Heartbeat) -> None:
 
 
 def _load(run_id: str) -> VerificationRun:
-    return (
-        VerificationRun.objects.select_related("submission", "revision", "contract")
-        .prefetch_related("artifacts", "references", *(f"contract__{name}" for name in NORMATIVE_RELATIONS))
-        .get(pk=run_id)
-    )
+    artifacts = Prefetch("artifacts", RunArtifact.objects.select_related("artifact"))
+    run = VerificationRun.objects.select_related("submission").prefetch_related(artifacts, "references").get(pk=run_id)
+    run.contract = frozen_contract(run.contract_id)
+    return run
 
 
 def _withdrawal(run: VerificationRun) -> _Ending | None:
-    fresh = type(run.submission).objects.get(pk=run.submission_id)
-    if fresh.withdrawn_at is not None:
+    if run.submission.withdrawn_at is not None:
         return _Ending(ReasonCode.SUBMISSION_WITHDRAWN)
-    withdrawn = run.artifacts.filter(artifact__withdrawn_at__isnull=False).order_by("position").first()
-    if withdrawn is not None:
-        return _Ending(ReasonCode.ARTIFACT_WITHDRAWN, f"Role {withdrawn.role or withdrawn.position}.")
+    for frozen in run.artifacts.all():
+        if frozen.artifact.withdrawn_at is not None:
+            return _Ending(ReasonCode.ARTIFACT_WITHDRAWN, f"Role {frozen.role or frozen.position}.")
     return None
 
 
@@ -195,22 +204,35 @@ def _go_through_plan(
 ) -> None:
     stages: Sequence[ContractStage] = list(run.contract.stages.all())
     results = list(run.stage_results.select_related("stage").order_by("position"))
-    while len(results) < len(stages):
-        stage = stages[len(results)]
+    while not _concluded(claim, run, stages, results):
         if results:
             # A withdrawal while a stage executed is noticed before the next one.
+            run = _load(claim.run_id)
             ending = _withdrawal(run)
             if ending is not None:
                 finish_run(claim=claim, at=database_now(), reason_code=ending.reason_code, reason_detail=ending.detail)
                 return
-        result = _carry_out(claim, heartbeat, run, stages, stage, results, inputs, folder)
-        if result is None:
+        done = _carry_out(claim, heartbeat, run, stages, results, inputs, folder)
+        if done is None:
             return
-        results.append(result)
-        if result.result != Result.VERIFIED:
-            finish_run(claim=claim, at=database_now(), reason_code=stage_reason(result))
-            return
-    finish_run(claim=claim, at=database_now(), score=final_score(run, results))
+        # One transaction, so that a run is never seen with its last stage done and no end.
+        with transaction.atomic():
+            results.append(append_stage_result(claim=claim, done=done, at=database_now()))
+            if _concluded(claim, run, stages, results):
+                return
+
+
+def _concluded(
+    claim: Claim, run: VerificationRun, stages: Sequence[ContractStage], results: Sequence[StageResult]
+) -> bool:
+    """True if the results so far end the run, which is then finished."""
+    if results and results[-1].result != Result.VERIFIED:
+        finish_run(claim=claim, at=database_now(), reason_code=stage_reason(results[-1]))
+        return True
+    if len(results) == len(stages):
+        finish_run(claim=claim, at=database_now(), score=final_score(run, results))
+        return True
+    return False
 
 
 def _carry_out(
@@ -218,16 +240,18 @@ def _carry_out(
     heartbeat: Heartbeat,
     run: VerificationRun,
     stages: Sequence[ContractStage],
-    stage: ContractStage,
     results: Sequence[StageResult],
     inputs: dict[str, Path],
     folder: Path,
-) -> StageResult | None:
-    """The stage's appended result, or None where the run waits or ended here."""
+) -> StageDone | None:
+    """What the next stage came to, or None where the run waits or ended here."""
+    stage = stages[len(results)]
 
-    def begin(limit_s: int) -> None:
+    def begin(limit_s: int) -> datetime:
         heartbeat.allow(limit_s)
-        begin_stage(claim=claim, stage_key=stage.key, at=database_now())
+        at = database_now()
+        begin_stage(claim=claim, stage_key=stage.key, at=at)
+        return at
 
     executor = executor_of(stage.kind)
     if executor is None:
@@ -246,11 +270,10 @@ def _carry_out(
                 prior_results=[(r.stage.key, r.kind, r.result) for r in results],
                 begin=begin,
                 is_cancelled=lambda: heartbeat.is_lost,
-                now=database_now,
             )
         )
     if isinstance(answer, StageDone):
-        return append_stage_result(claim=claim, done=answer, at=database_now())
+        return answer
     if isinstance(answer, StageUnavailable):
         finish_run(
             claim=claim, at=database_now(), reason_code=ReasonCode.STAGE_UNAVAILABLE, reason_detail=answer.detail

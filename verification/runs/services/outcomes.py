@@ -149,14 +149,17 @@ def end_locked_run(
     """Write the outcome; the caller holds the run's row lock and the right to end it."""
     check_move(RunStatus(run.status), RunStatus.FINISHED)
     result = Result.VERIFIED if reason_code is None else RESULT_OF[reason_code]
-    run.result, run.reason_code, run.score, run.finished_at = result.value, reason_code or "", score, at
+    run.result, run.reason_code, run.reason_detail = result.value, reason_code or "", reason_detail[:300]
+    run.score, run.finished_at = score, at
+    run.evidence_md = evidence_text(run)
+    run.status = RunStatus.FINISHED.value
     VerificationRun.objects.filter(pk=run.pk).move(
-        status=RunStatus.FINISHED.value,
+        status=run.status,
         result=run.result,
         reason_code=run.reason_code,
-        reason_detail=reason_detail[:300],
+        reason_detail=run.reason_detail,
         score=score,
-        evidence_md=evidence_text(run),
+        evidence_md=run.evidence_md,
         finished_at=at,
     )
     RunExecution.objects.filter(pk=run.pk).move(
@@ -167,7 +170,7 @@ def end_locked_run(
         refund_quota(submission_id=run.submission_id, at=at)
     for listener in _listeners:
         listener(FinishedRun(run_id=run.pk, submission_id=run.submission_id, at=at))
-    return VerificationRun.objects.get(pk=run.pk)
+    return run
 
 
 def stage_reason(result: StageResult) -> ReasonCode:

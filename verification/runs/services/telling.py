@@ -1,5 +1,6 @@
 """The run's record as the engine tells it: rows in, `evidence_md` out."""
 
+from verification.contracts.execution import frozen_contract
 from verification.engine.evidence import (
     ExternalMechanism,
     RecordedInput,
@@ -21,7 +22,8 @@ def evidence_text(run: VerificationRun) -> str:
     results = list(
         run.stage_results.select_related("stage", "implementation", "review_protocol", "output").order_by("position")
     )
-    hidden = {o.stage_result_id: o for o in ProtectedOutput.objects.filter(stage_result__in=results)}
+    protected = [result.pk for result in results if result.is_protected]
+    hidden = {o.stage_result_id: o for o in ProtectedOutput.objects.filter(pk__in=protected)} if protected else {}
     inputs = [
         RecordedInput(
             kind="artifact",
@@ -54,7 +56,7 @@ def evidence_text(run: VerificationRun) -> str:
             reason_code=ReasonCode(run.reason_code) if run.reason_code else None,
             created_at=run.created_at,
             finished_at=run.finished_at,
-            stages_planned=run.contract.stages.count(),
+            stages_planned=len(frozen_contract(run.contract_id).stages.all()),
             inputs=tuple(inputs),
             stages=tuple(
                 _stage(result, hidden[result.pk] if result.is_protected else result.output) for result in results

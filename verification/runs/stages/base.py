@@ -1,7 +1,7 @@
 """What a stage executor is given and what it may answer; the table of executors."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -126,9 +126,9 @@ class StageContext:
     inputs: Mapping[str, Path]
     folder: Path
     prior_results: Sequence[tuple[str, str, str]]
-    begin: Callable[[int], None]
+    # Notes that the stage starts and may take so many seconds; the moment of its start.
+    begin: Callable[[int], datetime]
     is_cancelled: Callable[[], bool]
-    now: Callable[[], datetime] = field(repr=False)
 
 
 class StageExecutor(Protocol):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from verification.contracts.documents import contract_document
+from verification.contracts.documents import plan_document
 from verification.contracts.execution import execute, expectation_of, limits_of
 from verification.contracts.models import ContractStage, VerifierImplementation
 from verification.contracts.selectors import stage_capacity
@@ -64,9 +64,8 @@ class SandboxExecutor:
                 return StageWaits(WAITS_FOR, str(context.stage.pk), CONFORMANCE_BOUND)
             return StageUnavailable(f"No Implementation of stage {context.stage.key} passed its conformance fixtures.")
         implementation = capacity.current
-        context.begin(implementation.timeout_seconds)
-        started_at = context.now()
-        document = contract_document(context.run.contract)
+        started_at = context.begin(implementation.timeout_seconds)
+        document = plan_document(context.run.contract)
         stage_document = document["stages"][context.stage.position]
         kind = effective_result_kind(document, stage_document)
         manifest, inputs = _manifest_and_inputs(context, implementation, kind)
