@@ -144,6 +144,7 @@ class ProjectedRun:
     requested_by_id: str = ""
     revoked_by_id: str = ""
     withdrawn_at: datetime | None = None
+    attempt_id: str = ""
 
 
 def may_read_results(viewer: Viewer, *, problem: Problem, submitter_id: str, manager_ids: frozenset[str]) -> bool:
@@ -252,6 +253,7 @@ def _project(
         requested_by_id=run.requested_by_id,
         revoked_by_id="" if revocation is None else revocation.revoked_by_id,
         withdrawn_at=run.submission.withdrawn_at,
+        attempt_id=run.submission.attempt_id,
     )
 
 

@@ -4,16 +4,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import TruncDate
 
+from accounts.models import User
 from accounts.roles import Viewer, is_operator, is_participant
 from problems.models import Problem, Release, Visibility
-from submissions.models import Submission
+from submissions.models import Artifact, Submission
+from verification.contracts.models import ConformanceRecord, ConformanceStatus, FixtureSet
 from verification.engine.reasons import Result
 from verification.engine.verdicts import DerivedState, RunFacts, derive
 from verification.runs.models import RunArtifact, RunStatus, StageResult, VerificationRun
-from verification.runs.projection import ProjectedRun, project
+from verification.runs.projection import ProjectedRun, may_read_artifacts, project, project_all
 
 
 def readable_submissions(viewer: Viewer) -> QuerySet[Submission]:
@@ -58,7 +60,131 @@ def run_for(viewer: Viewer, run_id: str) -> ProjectedRun | None:
 def runs_of_submission(viewer: Viewer, submission_id: str) -> list[ProjectedRun]:
     """Every run of a Submission, newest first, as this viewer may see them."""
     runs = full_runs().filter(submission_id=submission_id, submission__in=readable_submissions(viewer))
-    return [project(run, viewer, release_of(run.revision.problem)) for run in runs.order_by("-created_at", "-id")]
+    return project_all([(run, release_of(run.revision.problem)) for run in runs.order_by("-created_at", "-id")], viewer)
+
+
+def projected_runs(viewer: Viewer, run_ids: Iterable[str]) -> dict[str, ProjectedRun]:
+    """Those of the runs that this viewer may see, by id, in a constant number of queries."""
+    runs = full_runs().filter(pk__in=list(run_ids), submission__in=readable_submissions(viewer))
+    projected = project_all([(run, release_of(run.revision.problem)) for run in runs], viewer)
+    return {run.id: run for run in projected}
+
+
+@dataclass(frozen=True)
+class LaterRun:
+    """A newer run of the same Submission; `result` is None while it is under way, or withheld."""
+
+    id: str
+    number: int
+    status: str
+    result: Result | None
+    finished_at: datetime | None
+    is_revoked: bool
+
+
+def later_runs(run: ProjectedRun) -> list[LaterRun]:
+    """The Submission's runs after this one under the same Contract, newest first."""
+    rows = (
+        VerificationRun.objects.filter(
+            submission_id=run.submission_id, contract_id=run.contract_id, number__gt=run.number
+        )
+        .select_related("revocation", "contract", "revision__problem__release")
+        .order_by("-number")
+    )
+    return [
+        LaterRun(
+            id=row.pk,
+            number=row.number,
+            status=row.status,
+            result=Result(row.result) if row.result and not hides else None,
+            finished_at=None if hides else row.finished_at,
+            is_revoked=hasattr(row, "revocation"),
+        )
+        for row in rows
+        # Coarser than the projection: whether the newer run reached its protected stage is not looked up here.
+        for hides in [row.contract.verdict_release == "with_labels" and release_of(row.revision.problem) is None]
+    ]
+
+
+def expected_limits(contract_id: str) -> dict[str, int]:
+    """Seconds that each sandbox stage may take under the newest Implementation able to execute it, by stage key."""
+    passed = ConformanceRecord.objects.filter(
+        status=ConformanceStatus.PASSED,
+        implementation__contract_id=contract_id,
+        implementation__yanked_at=None,
+        fixture_set=Subquery(
+            FixtureSet.objects.filter(stage=OuterRef("implementation__stage")).order_by("-pk").values("pk")[:1]
+        ),
+    )
+    rows = passed.order_by("implementation__created_at", "implementation__number").values_list(
+        "implementation__stage__key", "implementation__timeout_seconds"
+    )
+    return dict(rows)
+
+
+@dataclass(frozen=True)
+class ReadableArtifact:
+    """An Artifact that a viewer may know of, and whether its bytes are theirs to read."""
+
+    artifact: Artifact
+    may_read_bytes: bool
+    submissions: list[Submission]
+    is_participant: bool
+
+
+def artifact_for(viewer: Viewer, artifact_id: str) -> ReadableArtifact | None:
+    """The Artifact with the readable Submissions that offer it; None where it does not exist for the viewer (SPEC 2).
+
+    Until it is part of a Submission it is its participant's alone.
+    """
+    artifact = (
+        Artifact.objects.filter(pk=artifact_id)
+        .select_related("attempt__revision__problem", "blob", "uploaded_by")
+        .prefetch_related("attempt__revision__problem__managers")
+        .first()
+    )
+    if artifact is None:
+        return None
+    submissions = list(
+        readable_submissions(viewer).filter(places__artifact=artifact).select_related("created_by").order_by("number")
+    )
+    owner_id = artifact.attempt.participant_id
+    is_own = is_participant(viewer) and viewer.pk == owner_id
+    if not submissions and not is_own:
+        return None
+    problem = artifact.attempt.revision.problem
+    manager_ids = frozenset(manager.pk for manager in problem.managers.all())
+    may_read = may_read_artifacts(viewer, problem=problem, submitter_id=owner_id, manager_ids=manager_ids)
+    return ReadableArtifact(artifact, may_read, submissions, is_own)
+
+
+def submission_for(viewer: Viewer, submission_id: str) -> Submission | None:
+    """The Submission for its page; None where it does not exist for the viewer."""
+    return (
+        readable_submissions(viewer)
+        .filter(pk=submission_id)
+        .select_related("attempt__revision__problem", "attempt__revision__verifier_contract__verifier", "created_by")
+        .prefetch_related("places__artifact", "attempt__revision__verifier_contract__roles")
+        .first()
+    )
+
+
+def submissions_under_way(participant: User) -> QuerySet[Submission]:
+    """The participant's Submissions with a run that is not finished, newest first."""
+    return _own_submissions(participant).filter(Exists(_open_runs())).order_by("-created_at", "-id")
+
+
+def submissions_settled(participant: User) -> QuerySet[Submission]:
+    """The participant's Submissions without an unfinished run, newest first; some were recorded and not checked."""
+    return _own_submissions(participant).exclude(Exists(_open_runs())).order_by("-created_at", "-id")
+
+
+def _own_submissions(participant: User) -> QuerySet[Submission]:
+    return Submission.objects.filter(created_by=participant).select_related("attempt__revision__problem")
+
+
+def _open_runs() -> QuerySet[VerificationRun]:
+    return VerificationRun.objects.filter(submission=OuterRef("pk")).exclude(status=RunStatus.FINISHED)
 
 
 def event_number(viewer: Viewer, run_id: str) -> int | None:
