@@ -86,7 +86,7 @@ class _Reader:
     def add(self, file: str, code: str, message: str, pointer: str = "") -> None:
         self.findings.append(PackageFinding(file, Finding(code, pointer, message)))
 
-    def text(self, name: str, *, is_required: bool) -> str | None:
+    def content(self, name: str, *, is_required: bool) -> bytes | None:
         path = self.files.get(name)
         if path is None:
             if is_required:
@@ -95,6 +95,11 @@ class _Reader:
         content = _bounded(path, MAX_TEXT_BYTES)
         if content is None:
             self.add(name, "too_large", f"Expected at most {MAX_TEXT_BYTES} bytes; shorten it.")
+        return content
+
+    def text(self, name: str, *, is_required: bool) -> str | None:
+        content = self.content(name, is_required=is_required)
+        if content is None:
             return None
         try:
             return content.decode("utf-8")
@@ -103,29 +108,20 @@ class _Reader:
             return None
 
     def json(self, name: str, *, kind: str | None, is_required: bool) -> dict[str, Any] | None:
-        path = self.files.get(name)
-        if path is None:
-            if is_required:
-                self.add(name, "file_missing", "The package needs this file; add it.")
-            return None
-        content = _bounded(path, MAX_TEXT_BYTES)
+        content = self.content(name, is_required=is_required)
         if content is None:
-            self.add(name, "too_large", f"Expected at most {MAX_TEXT_BYTES} bytes; shorten it.")
             return None
         try:
             document = parse_json(content, max_bytes=MAX_TEXT_BYTES)
         except DocumentRefused as refused:
             self.findings += [PackageFinding(name, finding) for finding in refused.findings]
             return None
-        if kind is not None:
-            found = validate_document(kind, document)
-            self.findings += [PackageFinding(name, finding) for finding in found]
-            if found:
-                return None
+        found = [] if kind is None else validate_document(kind, document)
+        self.findings += [PackageFinding(name, finding) for finding in found]
         if not isinstance(document, dict):
             self.add(name, "not_an_object", "Expected a JSON object.")
             return None
-        return document
+        return None if found else document
 
 
 def read_package(folder: Path) -> Package:
@@ -165,13 +161,11 @@ def read_package(folder: Path) -> Package:
 def _protocols(reader: _Reader) -> dict[str, bytes]:
     """The bytes of each protocol file, by name; they are judged by the reviews' own strict reading."""
     found = {}
-    for name, path in reader.files.items():
+    for name in reader.files:
         if name.startswith("protocols/"):
-            content = _bounded(path, MAX_TEXT_BYTES)
+            content = reader.content(name, is_required=True)
             key = _key_of(reader, name, name.removeprefix("protocols/"), ".json")
-            if content is None:
-                reader.add(name, "too_large", f"Expected at most {MAX_TEXT_BYTES} bytes; shorten it.")
-            elif key is not None:
+            if content is not None and key is not None:
                 found[key] = content
     return found
 
