@@ -5,12 +5,13 @@ from django.db.models.signals import post_migrate
 
 
 class ConfigConfig(AppConfig):
-    """Registers the application and renews the grants after every migration."""
+    """Makes our Celery application everybody's, and renews the grants after every migration."""
 
     name = "config"
 
     def ready(self) -> None:
-        """Connect the grants."""
+        """Register with Celery and Django."""
+        import config.celery  # noqa: F401 (its import sets the default application)
         from config.grants import apply_grants
 
         post_migrate.connect(apply_grants, sender=self, dispatch_uid="config.grants")

@@ -49,21 +49,25 @@ def unprivileged_identity() -> Identity | None:
     return Identity(account.pw_uid, account.pw_gid)
 
 
+def can_enter(directory: Path, identity: Identity | None) -> bool:
+    """Whether the identity may pass through the directory and all its parents."""
+    return identity is None or all(
+        _has_rights(place, identity, 0o1) for place in (directory.resolve(), *directory.resolve().parents)
+    )
+
+
 def can_reach(path: Path, identity: Identity | None) -> bool:
-    """Whether the identity may pass through every directory above the path and read the path itself."""
-    if identity is None:
-        return True
-    path = path.resolve()
-    for place in (path, *path.parents):
-        try:
-            status = place.stat()
-        except OSError:
-            return False
-        shift = 6 if status.st_uid == identity.uid else 3 if status.st_gid == identity.gid else 0
-        wanted = 0o5 if place == path and place.is_dir() else 0o1 if place.is_dir() else 0o4
-        if (status.st_mode >> shift) & wanted != wanted:
-            return False
-    return True
+    """Whether the identity may read the file or list the directory, where it is."""
+    return identity is None or (can_enter(path.resolve().parent, identity) and _has_rights(path, identity, 0o4))
+
+
+def _has_rights(path: Path, identity: Identity, wanted: int) -> bool:
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    shift = 6 if status.st_uid == identity.uid else 3 if status.st_gid == identity.gid else 0
+    return (status.st_mode >> shift) & wanted == wanted
 
 
 def make_private(directory: Path, identity: Identity | None) -> Path:
@@ -79,23 +83,34 @@ def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner may read, whole or not at all."""
     partial = path.with_name(f".{path.name}.partial")
     partial.unlink(missing_ok=True)
-    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         stream.write(text)
     partial.replace(path)
 
 
-def spawn(program: Program, *, output: IO[bytes] | int | None = None) -> subprocess.Popen[bytes]:
-    """Start a program in a session of its own; the kernel ends it when we die."""
+def spawn(
+    program: Program, *, output: IO[bytes] | int | None = None, is_split: bool = False
+) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own; the kernel ends it when we die.
+
+    Args:
+        program: what to start.
+        output: where its output goes; None is where ours goes.
+        is_split: True leaves its standard error where ours goes.
+    """
     return subprocess.Popen(
         list(program.argv),
         env=dict(program.env),
         cwd=program.cwd,
         stdin=subprocess.DEVNULL,
         stdout=output,
-        stderr=subprocess.STDOUT if output is not None else None,
+        stderr=None if is_split or output is None else subprocess.STDOUT,
         start_new_session=True,
         preexec_fn=_die_with_parent(program.death_signal),
-        **_become(program.identity),
+        user=program.identity.uid if program.identity else None,
+        group=program.identity.gid if program.identity else None,
+        extra_groups=[] if program.identity else None,
     )
 
 
@@ -111,7 +126,9 @@ def run(program: Program, *, timeout_s: float) -> subprocess.CompletedProcess[by
         timeout=timeout_s,
         check=False,
         preexec_fn=_die_with_parent(signal.SIGKILL),
-        **_become(program.identity),
+        user=program.identity.uid if program.identity else None,
+        group=program.identity.gid if program.identity else None,
+        extra_groups=[] if program.identity else None,
     )
 
 
@@ -132,34 +149,33 @@ def kill_session(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def wait_until(
-    is_ready: Callable[[], bool], process: subprocess.Popen[bytes], *, name: str, timeout_s: float
-) -> None:
+def wait_until(is_ready: Callable[[], bool], process: subprocess.Popen[bytes], *, name: str, timeout_s: float) -> None:
     """Return when ready.
 
     Raises:
         RuntimeError: the process ended first, or the time ran out.
     """
-    deadline = time.monotonic() + timeout_s
+    deadline, pause_s = time.monotonic() + timeout_s, 0.01
     while not is_ready():
         if process.poll() is not None:
             raise RuntimeError(f"{name} ended with status {process.returncode} before it was ready; its log says why.")
         if time.monotonic() > deadline:
             raise RuntimeError(f"{name} was not ready within {timeout_s:.0f} s; its log says more.")
-        time.sleep(0.02)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.3, 0.25)
 
 
-def _become(identity: Identity | None) -> dict[str, object]:  # Popen's own keywords
-    if identity is None:
-        return {}
-    return {"user": identity.uid, "group": identity.gid, "extra_groups": []}
+def die_with_parent(death_signal: signal.Signals) -> None:
+    """Ask the kernel to end this process when its parent dies. Linux only; elsewhere nothing happens."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(death_signal))
 
 
 def _die_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
-    """What the child does just before exec, after it changed its user (which clears the setting). Linux only."""
+    """What a child does just before exec, after it changed its user (which clears the setting)."""
     if not sys.platform.startswith("linux"):
         return None
-    prctl = ctypes.CDLL(None).prctl
+    prctl = ctypes.CDLL(None).prctl  # loaded before the fork: a child may not load anything
     parent = os.getpid()
 
     def ask_the_kernel() -> None:

@@ -42,7 +42,10 @@ DATABASE = "tfp"
 # The longest path of a Unix socket that every system takes, less the name of the socket itself.
 MAX_SOCKET_DIRECTORY = 85
 
-NO_SYNC = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "autovacuum=off")
+NO_SYNC = (
+    "fsync=off", "full_page_writes=off", "synchronous_commit=off", "autovacuum=off", "wal_level=minimal",
+    "max_wal_senders=0",
+)  # fmt: skip
 
 
 class ServerMissing(Exception):
@@ -113,7 +116,7 @@ def socket_directory(wanted: Path, identity: Identity | None) -> Path:
     pointer = wanted.parent / f"{wanted.name}.moved"
     if pointer.exists() and (known := Path(pointer.read_text().strip())).is_dir():
         return known
-    place = make_private(Path(tempfile.mkdtemp(prefix="tfp-", dir="/tmp")), identity)  # noqa: S108 (mkdtemp, 0700)
+    place = make_private(Path(tempfile.mkdtemp(prefix="tfp-", dir="/tmp")), identity)
     write_private(pointer, f"{place}\n")
     return place
 

@@ -1,8 +1,11 @@
 """Settings shared by every way of running; secrets come from the environment and a missing one stops the start."""
 
 from pathlib import Path
+from typing import Any
 
 import environ
+
+from config.logging import logging_settings
 
 ROOT = Path(__file__).resolve().parents[3]
 env = environ.Env()
@@ -122,7 +125,7 @@ STATIC_ROOT = Path(env("TFP_STATIC_ROOT", default=str(ROOT / "var" / "staticfile
 STATICFILES_DIRS = [ROOT / "static"]
 
 # Bytes named by their SHA-256 (blobs); a deployment puts them on S3 through django-storages.
-STORAGES = {
+STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
     "blobs": {
@@ -144,7 +147,14 @@ CELERY_BROKER_CONNECTION_TIMEOUT = 2.0
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 43_200, "socket_connect_timeout": 2.0}
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_TIME_LIMIT = 36_000
-CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+# Sweeps repair what a lost message left behind; one that waited longer than the next is due is dropped.
+CELERY_BEAT_SCHEDULE = {
+    name: {"task": name, "schedule": 5.0, "options": {"queue": "default", "expires": 10.0}}
+    for name in ("runs.sweep", "contracts.sweep")
+}
+
+LOGGING = logging_settings(is_json=True, level=env("TFP_LOG_LEVEL", default="INFO"))
 
 # Sweeps are recovery; the normal path is event-driven (SPEC 7).
 CELERY_BEAT_SCHEDULE = {
@@ -153,9 +163,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 # The backends of this worker, in the order in which they are tried.
-TFP_SANDBOX_BACKENDS = env.list(
-    "TFP_SANDBOX_BACKENDS", default=["verification.engine.sandbox.process.ProcessBackend"]
-)
+TFP_SANDBOX_BACKENDS = env.list("TFP_SANDBOX_BACKENDS", default=["verification.engine.sandbox.process.ProcessBackend"])
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
