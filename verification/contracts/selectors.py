@@ -58,7 +58,7 @@ class Conformance:
 
 @dataclass(frozen=True)
 class ListedImplementation:
-    """An Implementation with its conformance for the newest fixture set of its stage; None before there is any."""
+    """An Implementation with its conformance for the current fixture set of its stage; None before there is any."""
 
     implementation: VerifierImplementation
     latest: Conformance | None
@@ -72,12 +72,20 @@ def live_fixture_documents(stage: ContractStage) -> list[dict[str, object]]:
     ]
 
 
+def current_sets(stage: Any) -> QuerySet[FixtureSet]:
+    """The stage's current fixture set, as a queryset of at most one row.
+
+    Sets only lose fixtures by retirement, which is for good: so the newest set that holds no retired fixture is the
+    set of the live ones, even where a retirement led back to a set that had stood before.
+    """
+    return FixtureSet.objects.filter(stage=stage).exclude(fixtures__retired_at__isnull=False).order_by("-pk")[:1]
+
+
 def stage_capacity(stage: ContractStage) -> StageCapacity:
     """Who can execute the stage: the newest Implementation that passed the current set and is not yanked (SPEC 5)."""
-    # Every change of the fixtures made a new set.
-    newest = FixtureSet.objects.filter(stage=stage).order_by("-pk").values("pk")[:1]
+    current = current_sets(stage).values("pk")
     records = list(
-        ConformanceRecord.objects.filter(fixture_set=Subquery(newest), implementation__yanked_at=None)
+        ConformanceRecord.objects.filter(fixture_set=Subquery(current), implementation__yanked_at=None)
         .select_related("fixture_set", "implementation__program")
         .order_by("-implementation__created_at", "-implementation__number")
     )
@@ -109,12 +117,12 @@ def implementations_with_conformance(contract: VerifierContract) -> QuerySet[Ver
 
 def plan_stages(contract_id: str) -> list[PlannedStage]:
     """The stages of a plan in order, in one query; `current` (id, image and limits) as `stage_capacity` chooses it."""
-    newest_set = FixtureSet.objects.filter(stage=OuterRef("implementation__stage")).order_by("-pk").values("pk")[:1]
+    current_set = current_sets(OuterRef("implementation__stage")).values("pk")
     current = (
         ConformanceRecord.objects.filter(
             implementation__stage=OuterRef("pk"), implementation__yanked_at=None, status=ConformanceStatus.PASSED
         )
-        .filter(fixture_set=Subquery(newest_set))
+        .filter(fixture_set=Subquery(current_set))
         .order_by("-implementation__created_at", "-implementation__number")
         .values(
             json=JSONObject(
@@ -172,10 +180,10 @@ def fixture_file(contract_id: str, fixture_key: str, member: str, key: str) -> F
 
 
 def latest_conformance(contract_id: str) -> list[ListedImplementation]:
-    """The Contract's Implementations, newest first, each with its conformance for the newest fixture set."""
-    newest_set = FixtureSet.objects.filter(stage=OuterRef("implementation__stage")).order_by("-pk").values("pk")[:1]
+    """The Contract's Implementations, newest first, each with its conformance for the current fixture set."""
+    current_set = current_sets(OuterRef("implementation__stage")).values("pk")
     runs = ConformanceRun.objects.filter(claim_number=F("record__claim_number")).select_related("fixture")
-    records = ConformanceRecord.objects.filter(fixture_set=Subquery(newest_set)).prefetch_related(
+    records = ConformanceRecord.objects.filter(fixture_set=Subquery(current_set)).prefetch_related(
         Prefetch("runs", runs, to_attr="latest_runs")
     )
     implementations = (

@@ -11,7 +11,8 @@ from accounts.models import User
 from accounts.roles import Viewer, is_operator, is_participant
 from problems.models import Problem, Release, Visibility
 from submissions.models import Artifact, Submission
-from verification.contracts.models import ConformanceRecord, ConformanceStatus, FixtureSet
+from verification.contracts.models import ConformanceRecord, ConformanceStatus
+from verification.contracts.selectors import current_sets
 from verification.engine.reasons import Result
 from verification.engine.verdicts import DerivedState, RunFacts, derive
 from verification.runs.models import RunArtifact, RunStatus, StageResult, VerificationRun
@@ -112,9 +113,7 @@ def expected_limits(contract_id: str) -> dict[str, int]:
         status=ConformanceStatus.PASSED,
         implementation__contract_id=contract_id,
         implementation__yanked_at=None,
-        fixture_set=Subquery(
-            FixtureSet.objects.filter(stage=OuterRef("implementation__stage")).order_by("-pk").values("pk")[:1]
-        ),
+        fixture_set=Subquery(current_sets(OuterRef("implementation__stage")).values("pk")),
     )
     rows = passed.order_by("implementation__created_at", "implementation__number").values_list(
         "implementation__stage__key", "implementation__timeout_seconds"

@@ -23,7 +23,7 @@ from verification.contracts.models import (
     VerifierContract,
     VerifierImplementation,
 )
-from verification.contracts.selectors import full_contracts, live_fixture_documents
+from verification.contracts.selectors import current_sets, full_contracts, live_fixture_documents
 from verification.engine.documents import Finding, validate_document
 from verification.engine.hashes import (
     fixture_inputs_hash,
@@ -144,7 +144,7 @@ def publish_implementation(
         implementation.program_filename = program["filename"]
         implementation.program = _hold(program, "program", implementation.pk, at, "/program")
     implementation.save()
-    for fixture_set in FixtureSet.objects.filter(stage=stage).order_by("-pk")[:1]:
+    for fixture_set in current_sets(stage):
         _open_record(implementation, fixture_set, at)
     return implementation
 
@@ -157,8 +157,9 @@ def renew_fixture_set(*, stage: ContractStage, at: datetime) -> FixtureSet:
     )
     if is_new:
         fixture_set.fixtures.set(stage.fixtures.filter(retired_at=None))
-        for implementation in stage.implementations.filter(yanked_at=None):
-            _open_record(implementation, fixture_set, at)
+    # Where a retirement led back to an earlier set its records stand; only later Implementations lack one.
+    for implementation in stage.implementations.filter(yanked_at=None).exclude(conformance__fixture_set=fixture_set):
+        _open_record(implementation, fixture_set, at)
     return fixture_set
 
 
