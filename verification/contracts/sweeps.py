@@ -20,7 +20,10 @@ def sweep_conformance(*, at: datetime) -> int:
         .filter(status__in=[ConformanceStatus.PENDING, ConformanceStatus.RUNNING, ConformanceStatus.ERROR])
         .values_list("pk", flat=True)
     )
-    listed = list(due)
+    listed = list(due.order_by("created_at"))
+    if listed and dispatch.messages_waiting(dispatch.SANDBOX_QUEUE) != 0:
+        # They may only be waiting their turn; one at a time, so that a busy queue is not filled with repetitions.
+        listed = listed[:1]
     for record_id in listed:
         dispatch.run_conformance(record_id)
     return len(listed)

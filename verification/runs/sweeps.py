@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 
 from submissions.models import Submission
 from verification.contracts.models import ContractStage
@@ -21,6 +21,7 @@ from verification.runs.stages.base import executor_of
 logger = logging.getLogger(__name__)
 
 RESEND_AFTER = timedelta(seconds=5)
+RESEND_TO_BUSY_AFTER = timedelta(seconds=30)
 MISSING_RUN_AFTER = timedelta(seconds=30)
 BATCH = 200
 
@@ -30,7 +31,7 @@ def sweep_runs(*, at: datetime) -> dict[str, int]:
     fired = {
         "dead_executor": _end_leases_of_the_dead(at),
         "lease_expired": _resend(Q(lease_until__lte=at), at),
-        "message_lost": _resend(Q(lease_until=None, waiting_for=""), at),
+        "message_lost": _resend_lost(at),
         "wait_over": _resend(Q(waiting_until__lte=at), at),
         "wake_lost": _wake_ready(at),
         "run_missing": _create_missing_runs(at),
@@ -62,14 +63,38 @@ def _end_leases_of_the_dead(at: datetime) -> int:
     return len(dead)
 
 
+def _resend_lost(at: datetime) -> int:
+    """Send on the runs whose message is gone, which is not every run that waits: most only wait their turn.
+
+    While the broker holds messages, a run is sent again after twice the time that it had waited at its last message,
+    so that a long queue is not filled with repetitions. A broker that is away gets nothing; once it is back it holds
+    no message, and everything is sent.
+    """
+    overdue = _overdue(at).filter(lease_until=None, waiting_for="")
+    if not overdue.exists():
+        return 0
+    waiting = dispatch.waiting_messages()
+    if waiting is None:
+        return 0
+    if waiting:
+        waited = F("dispatched_at") - F("run__created_at")
+        again_at = ExpressionWrapper(F("dispatched_at") + waited, output_field=DateTimeField())
+        overdue = overdue.annotate(again_at=again_at).filter(
+            again_at__lte=at, dispatched_at__lte=at - RESEND_TO_BUSY_AFTER
+        )
+    return _send(overdue.values_list("pk", flat=True)[:BATCH], at)
+
+
 def _resend(which: Q, at: datetime) -> int:
-    found = (
-        RunExecution.objects.filter(which, Q(dispatched_at=None) | Q(dispatched_at__lte=at - RESEND_AFTER))
+    return _send(_overdue(at).filter(which).values_list("pk", flat=True)[:BATCH], at)
+
+
+def _overdue(at: datetime) -> QuerySet[RunExecution]:
+    return (
+        RunExecution.objects.filter(Q(dispatched_at=None) | Q(dispatched_at__lte=at - RESEND_AFTER))
         .exclude(run__status=RunStatus.FINISHED)
         .order_by(F("dispatched_at").asc(nulls_first=True))
-        .values_list("pk", flat=True)[:BATCH]
     )
-    return _send(found, at)
 
 
 def _send(run_ids: Iterable[str], at: datetime) -> int:

@@ -20,7 +20,7 @@ def evidence_text(run: VerificationRun) -> str:
     if run.finished_at is None:
         raise ValueError("expected a run whose finished_at is set")
     results = list(
-        run.stage_results.select_related("stage", "implementation", "review_protocol", "output").order_by("position")
+        run.stage_results.select_related("stage", "output").order_by("position")
     )
     protected = [result.pk for result in results if result.is_protected]
     hidden = {o.stage_result_id: o for o in ProtectedOutput.objects.filter(pk__in=protected)} if protected else {}
