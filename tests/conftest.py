@@ -5,7 +5,9 @@ With DATABASE_URL and DATABASE_OWNER_URL in the environment their server is used
 """
 
 import contextlib
+import hashlib
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -13,13 +15,15 @@ from urllib.parse import urlsplit, urlunsplit
 import environ
 import psycopg
 import pytest
-from config import services
 from django.db import connections
 from django.test import TransactionTestCase
 from psycopg import sql
 
+from config import services
+
 pytest_plugins = ("tests.services", "tests.browser", "tests.factories.stores")
 
+ROOT = Path(__file__).resolve().parents[1]
 ALIASES = {"default": services.APP_ROLE, "owner": services.OWNER_ROLE}
 
 
@@ -46,17 +50,17 @@ def database_urls(service_directory: Path, worker_id: str) -> Iterator[dict[str,
 
 @pytest.fixture(scope="session")
 def django_db_setup(
-    django_test_environment: None, django_db_blocker: pytest.FixtureRequest, database_urls: dict[str, str]
+    django_test_environment: None,
+    django_db_blocker: pytest.FixtureRequest,
+    database_urls: dict[str, str],
+    pytestconfig: pytest.Config,
 ) -> Iterator[None]:
     """Replaces pytest-django's: migrate as the owner, then leave the tests to the application's role."""
-    from django.core.management import call_command
-
     with django_db_blocker.unblock():
         for alias, url in database_urls.items():
             # The same dictionary serves every thread's connection.
             connections[alias].settings_dict.update(environ.Env.db_url_config(url))
-        call_command("migrate", database="owner", verbosity=0, interactive=False)
-        connections["owner"].close()
+        _migrate(database_urls["owner"], pytestconfig.cache.mkdir("schema"))
     flush = _Flush(database_urls["owner"])
     original = TransactionTestCase._fixture_teardown
     TransactionTestCase._fixture_teardown = lambda _case: flush()
@@ -72,6 +76,47 @@ def worker_id(request: pytest.FixtureRequest) -> str:
     """xdist's name of this process, `master` without xdist."""
     worker_input = getattr(request.config, "workerinput", {})
     return str(worker_input.get("workerid", "master"))
+
+
+def _migrate(owner_url: str, cache: Path) -> None:
+    """Bring the empty database to what the migrations make of it.
+
+    Migrating takes seconds, so on our own server its outcome is kept as SQL, under the hash of all it depends on. A
+    fresh clone, and so every CI run, has no such file and migrates.
+    """
+    if os.environ.get("DATABASE_URL"):
+        _run_migrations()
+        return
+    programs = services.find_postgres()
+    kept = cache / f"{_schema_digest(programs)}.sql"
+    if kept.exists():
+        psql = [programs / "psql", "--quiet", "--no-psqlrc", "-v", "ON_ERROR_STOP=1"]
+        subprocess.run([*psql, "--dbname", owner_url, "-f", kept], check=True, stdout=subprocess.DEVNULL)
+        return
+    _run_migrations()
+    for old in cache.glob("*.sql"):
+        old.unlink(missing_ok=True)
+    partial = kept.with_suffix(f".{os.getpid()}")
+    subprocess.run([programs / "pg_dump", "--dbname", owner_url, "-f", partial], check=True)
+    partial.replace(kept)
+
+
+def _run_migrations() -> None:
+    from django.core.management import call_command
+
+    call_command("migrate", database="owner", verbosity=0, interactive=False)
+    connections["owner"].close()
+
+
+def _schema_digest(programs: Path) -> str:
+    sources = [ROOT / "uv.lock", ROOT / "platform/config/grants.py"]
+    for folder in ("platform", "verification", "reviews"):
+        modules = (ROOT / folder).rglob("*.py")
+        sources += [module for module in modules if {"migrations", "models"} & {*module.parts, module.stem}]
+    digest = hashlib.sha256(os.fsencode(programs))
+    for source in sorted(sources):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 class _Flush:

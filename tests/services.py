@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from config import processes, services
 from django.conf import settings
+
+from config import processes, services
 
 ROOT = Path(__file__).resolve().parents[1]
 

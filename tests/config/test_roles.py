@@ -1,8 +1,9 @@
 """The suite's own connection is the application's role."""
 
 import pytest
-from accounts.models import User
 from django.db import connection
+
+from accounts.models import User
 
 
 @pytest.mark.django_db

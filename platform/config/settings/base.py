@@ -6,6 +6,7 @@ from typing import Any
 import environ
 
 from config.logging import logging_settings
+from config.schedule import BEAT_SCHEDULE
 
 ROOT = Path(__file__).resolve().parents[3]
 env = environ.Env()
@@ -148,11 +149,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 43_200, "socket_connect
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_TIME_LIMIT = 36_000
 CELERY_WORKER_REDIRECT_STDOUTS = False
-# Sweeps repair what a lost message left behind; one that waited longer than the next is due is dropped.
-CELERY_BEAT_SCHEDULE = {
-    name: {"task": name, "schedule": 5.0, "options": {"queue": "default", "expires": 10.0}}
-    for name in ("runs.sweep", "contracts.sweep")
-}
+CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 
 LOGGING = logging_settings(is_json=True, level=env("TFP_LOG_LEVEL", default="INFO"))
 

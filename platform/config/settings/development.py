@@ -20,4 +20,6 @@ SECRET_KEY = env("DJANGO_SECRET_KEY", default="") or os.urandom(32).hex()
 ALLOWED_HOSTS = env.list("TFP_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 WHITENOISE_USE_FINDERS = True
+# Files are served from where they lie; nothing is collected.
+STATIC_ROOT = None
 LOGGING = logging_settings(is_json=False, level=env("TFP_LOG_LEVEL", default="INFO"))

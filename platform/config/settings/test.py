@@ -12,6 +12,8 @@ ALLOWED_HOSTS = ["*"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 WHITENOISE_USE_FINDERS = True
+# Files are served from where they lie; nothing is collected.
+STATIC_ROOT = None
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 
 # Messages stay in this process unless a test asks for the real broker (tests/services.py).
