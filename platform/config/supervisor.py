@@ -222,18 +222,19 @@ class Supervisor:
             "--worker-class", "gthread", "--workers", "1", "--threads", "4", "--no-control-socket",
             "--log-level", "warning", "--graceful-timeout", "8",
         ]  # fmt: skip
-        worker = [
-            *celery, "config.celery", "worker", "-c", "2", "-Q", "default,sandbox", "--without-gossip",
-            "--without-mingle",
-        ]  # fmt: skip
+        worker = [*celery, "config.celery", "worker", "--without-gossip", "--without-mingle"]
+        # Sweeps and wake-ups must come through while every process of the other worker is inside a long check.
+        sandbox = [*worker, "-n", "sandbox@%h", "-Q", "sandbox", "-c", "2"]
+        default = [*worker, "-n", "default@%h", "-Q", "default", "--pool", "solo"]
         beat = [*celery, "config.beat", "beat", "--schedule", str(self.var / "run" / "beat"), "--pidfile", ""]
-        # The checks are the tests' affair; here they would load every page's code into the worker.
+        # The checks are the tests' affair; here they would load every page's code into the workers.
         own["CELERY_SKIP_CHECKS"] = "true"
         # Said once, in our own words (see `_app_identity`).
         own["PYTHONWARNINGS"] = "ignore:You're running the worker with superuser"
         for name, argv, death in (
             ("web", web, signal.SIGQUIT),
-            ("worker", worker, signal.SIGKILL),
+            ("sandbox worker", sandbox, signal.SIGKILL),
+            ("default worker", default, signal.SIGKILL),
             ("beat", beat, signal.SIGKILL),
         ):
             self._add(Program(name, argv, own, ROOT, self.app_identity, death_signal=death))
