@@ -226,6 +226,15 @@ def conformance_records(implementation_id: str) -> list[Conformance]:
     return [Conformance(record, tuple(record.latest_runs)) for record in records]
 
 
+def conformance_log(implementation_id: str, run_id: str) -> ConformanceRun | None:
+    """One conformance run of an Implementation, with its fixture and log."""
+    return (
+        ConformanceRun.objects.filter(pk=run_id, record__implementation_id=implementation_id)
+        .select_related("fixture", "log")
+        .first()
+    )
+
+
 def verifier_named(owner: str, name: str) -> Verifier | None:
     """The Verifier of that name with its authors."""
     return Verifier.objects.filter(owner=owner, name=name).prefetch_related("authors").first()
