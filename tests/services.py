@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import kombu.pools
 import pytest
 from django.conf import settings
 
@@ -158,7 +159,8 @@ def _answers(url: str) -> bool:
 
 def _use_broker(app: Any, url: str) -> None:
     app.conf.broker_url = app.conf.broker_write_url = app.conf.broker_read_url = url
-    app.pool.force_close_all()
+    # kombu keeps pools by address for the whole process, closed ones too.
+    kombu.pools.reset()
     app._pool = None
     app.amqp._producer_pool = None
 

@@ -1,7 +1,6 @@
 """Hand-over to Celery, after commit and by task name. A message is a hint: losing one costs a sweep, nothing else."""
 
 import logging
-from functools import partial
 
 from celery import current_app
 from django.db import transaction
@@ -19,7 +18,8 @@ SEND_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "inter
 
 def send_after_commit(task: str, *, queue: str, countdown: float | None = None, **ids: str) -> None:
     """Send one message once the transaction stands; a broker that is away is logged, never raised."""
-    transaction.on_commit(partial(_send, task, queue, countdown, ids), robust=True)
+    # A lambda, not a partial: Django names the callback in the log of its failure, and a partial has no name.
+    transaction.on_commit(lambda: _send(task, queue, countdown, ids), robust=True)
 
 
 def run_conformance(record_id: int, *, countdown: float | None = None) -> None:
