@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-import pycosat
+from pysat.solvers import Cadical153
 
 from accounts.clock import database_now
 from accounts.models import User
@@ -30,7 +30,9 @@ def right_answer() -> bytes:
     """An assignment, found by a solver, that satisfies the small package's formula."""
     lines = sat_package().files["reference/instance"].read_text().splitlines()
     clauses = [[int(word) for word in line.split()][:-1] for line in lines if line and line[0] not in "cp"]
-    return f"s SATISFIABLE\nv {' '.join(map(str, pycosat.solve(clauses)))} 0\n".encode()
+    with Cadical153(bootstrap_with=clauses) as solver:
+        solver.solve()
+        return f"s SATISFIABLE\nv {' '.join(map(str, solver.get_model()))} 0\n".encode()
 
 
 # What has to be submitted for a result, and the reason that goes with it.

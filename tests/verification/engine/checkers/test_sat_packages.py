@@ -6,8 +6,8 @@ import importlib.util
 import json
 from pathlib import Path
 
-import pycosat
 import pytest
+from pysat.solvers import Cadical153, Minisat22
 
 from verification.engine.checkers import sat_build, sat_fast, sat_plain
 from verification.engine.checkers.registry import BUILTINS
@@ -44,7 +44,9 @@ def solved(instance):
     """The clauses of a well-formed file, and a real solver's literals for them."""
     lines = [line.split() for line in instance.decode().splitlines() if line[0] not in "cp"]
     clauses = [[int(literal) for literal in line[:-1]] for line in lines]
-    return clauses, pycosat.solve(clauses, vars=sat_plain.read_instance(instance).variables)
+    with Cadical153(bootstrap_with=clauses) as solver:
+        solver.solve()
+        return clauses, solver.get_model()
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +136,8 @@ def test_every_solution_of_the_small_formula_keeps_the_rule():
     instance = (PACKAGES / "sat-small/reference/instance").read_bytes()
     clauses, _ = solved(instance)
 
-    solutions = list(pycosat.itersolve(clauses, vars=39))
+    with Minisat22(bootstrap_with=clauses) as solver:
+        solutions = list(solver.enum_models())
 
     assert solutions != []
     for solution in solutions:
