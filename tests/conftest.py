@@ -19,7 +19,7 @@ from django.db import connections
 from django.test import TransactionTestCase
 from psycopg import sql
 
-from config import services
+from config import prepare, services
 
 pytest_plugins = ("tests.services", "tests.browser", "tests.factories.stores")
 
@@ -102,9 +102,7 @@ def _migrate(owner_url: str, cache: Path) -> None:
 
 
 def _run_migrations() -> None:
-    from django.core.management import call_command
-
-    call_command("migrate", database="owner", verbosity=0, interactive=False)
+    prepare.migrate()
     connections["owner"].close()
 
 

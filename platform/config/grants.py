@@ -6,7 +6,7 @@ compares this list with the models). The triggers on the models say what grants 
 
 from typing import Any
 
-from django.apps import AppConfig, apps
+from django.apps import apps
 from django.db import connections
 
 from verification.contracts.models.conformance import CONFORMANCE_MOVING
@@ -66,7 +66,7 @@ NO_TEMPORARY_TABLES = f"""
 """
 
 
-def apply_grants(sender: AppConfig, using: str, **_: Any) -> None:
+def apply_grants(*, using: str, **_: Any) -> None:
     """Grant each table's rights to the application's role (post_migrate receiver)."""
     connection = connections[using]
     if connection.vendor != "postgresql":

@@ -32,6 +32,10 @@ from config.services import APP_ROLE, OWNER_ROLE, Postgres, ServerMissing, Valke
 ROOT = Path(__file__).resolve().parents[2]
 FIRST_PAUSE_S, LONGEST_PAUSE_S, STEADY_AFTER_S = 0.5, 15.0, 30.0
 MAX_LOG_BYTES = 5_000_000
+WARM_UP = (
+    "import django; django.setup(); import config.urls, gunicorn.app.wsgiapp, gunicorn.workers.gthread, "
+    "celery.bin.celery, celery.apps.worker, celery.apps.beat, celery.concurrency.prefork, kombu.transport.redis"
+)
 
 
 class CannotStart(Exception):
@@ -202,14 +206,20 @@ class Supervisor:
 
     def _prepare(self, environment: dict[str, str]) -> str:
         """Migrate and seed; what the demonstration says of itself."""
-        argv = [sys.executable, "-m", "config.prepare"]
-        program = Program("prepare", argv, environment, ROOT, self.app_identity, death_signal=signal.SIGKILL)
+        prepare = [sys.executable, "-m", "config.prepare"]
+        program = Program("prepare", prepare, environment, ROOT, self.app_identity, death_signal=signal.SIGKILL)
         process = processes.spawn(program, output=subprocess.PIPE, is_split=True)
+        # Migrating keeps one core busy; another one may meanwhile compile what comes next (nothing, the second time).
+        warm_up = [sys.executable, "-c", WARM_UP]
+        warm = Program("warm-up", warm_up, environment, ROOT, self.app_identity, death_signal=signal.SIGKILL)
+        warming = processes.spawn(warm, output=subprocess.DEVNULL)
         try:
             output, _ = process.communicate()
         except BaseException:
             processes.kill_session(process)
             raise
+        finally:
+            processes.kill_session(warming)
         if process.returncode != 0:
             raise CannotStart("Preparing the database failed; the lines above say why. Nothing is running now.")
         return output.decode(errors="replace")

@@ -122,7 +122,7 @@ USE_TZ = True
 USE_I18N = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = Path(env("TFP_STATIC_ROOT", default=str(ROOT / "var" / "staticfiles")))
+STATIC_ROOT: Path | None = Path(env("TFP_STATIC_ROOT", default=str(ROOT / "var" / "staticfiles")))
 STATICFILES_DIRS = [ROOT / "static"]
 
 # Bytes named by their SHA-256 (blobs); a deployment puts them on S3 through django-storages.
