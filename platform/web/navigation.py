@@ -68,7 +68,7 @@ def navigation_items(viewer: Viewer, path: str) -> list[NavigationItem]:
     return [
         NavigationItem(place.label, place.path, _current(place, path), place.is_at_end)
         for place in _PLACES
-        if place.may_use(viewer) and _exists(place.path)
+        if _exists(place.path) and place.may_use(viewer)
     ]
 
 

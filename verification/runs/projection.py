@@ -178,8 +178,13 @@ def project(run: VerificationRun, viewer: Viewer, release: Release | None) -> Pr
     return project_all([(run, release)], viewer)[0]
 
 
-def project_all(runs: Iterable[tuple[VerificationRun, Release | None]], viewer: Viewer) -> list[ProjectedRun]:
-    """Many runs as this viewer may see them now, in as many queries as one run takes."""
+def project_all(
+    runs: Iterable[tuple[VerificationRun, Release | None]], viewer: Viewer, *, has_evidence: bool = True
+) -> list[ProjectedRun]:
+    """Many runs as this viewer may see them now, in as many queries as one run takes.
+
+    Without `has_evidence` the names of evidence files are left out, for lists that do not show them.
+    """
     listed = list(runs)
     outputs: dict[int, Output] = {}
     for is_released in (False, True):
@@ -187,7 +192,7 @@ def project_all(runs: Iterable[tuple[VerificationRun, Release | None]], viewer: 
             r for run, release in listed if (release is not None) is is_released for r in run.stage_results.all()
         ]
         outputs |= _outputs(of_these, is_released=is_released)
-    evidence = _evidence(list(outputs))
+    evidence = _evidence(list(outputs)) if has_evidence else {}
     return [_project(run, viewer, release, outputs, evidence) for run, release in listed]
 
 
@@ -199,7 +204,7 @@ def _project(
     evidence: Mapping[int, list[tuple[str, str, int]]],
 ) -> ProjectedRun:
     problem = run.revision.problem
-    manager_ids = frozenset(manager.pk for manager in problem.managers.all())
+    manager_ids = frozenset(run.manager_ids)  # type: ignore[attr-defined]
     submitter = run.submission.created_by
     results = {result.stage_id: result for result in run.stage_results.all()}
     hides = release is None and any(result.is_protected for result in results.values())

@@ -4,14 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import TruncDate
 
 from accounts.models import User
 from accounts.roles import Viewer, is_operator, is_participant
 from problems.models import Problem, Release, Visibility
-from submissions.models import Artifact, Submission
-from verification.contracts.models import ConformanceRecord, ConformanceStatus
+from submissions.models import Artifact, Submission, SubmissionArtifact
+from verification.contracts.models import ArtifactRole, ConformanceRecord, ConformanceStatus
 from verification.contracts.selectors import current_sets
 from verification.engine.reasons import Result
 from verification.engine.verdicts import DerivedState, RunFacts, derive
@@ -41,10 +42,17 @@ def full_runs() -> QuerySet[VerificationRun]:
         "submission__created_by", "revision__problem__release", "contract__verifier", "execution", "revocation"
     )
     return (
-        runs.prefetch_related("revision__problem__managers", "contract__stages", "references", "events")
+        runs.annotate(manager_ids=manager_ids_of("revision__problem_id"))
+        .prefetch_related("contract__stages", "references", "events")
         .prefetch_related(Prefetch("stage_results", results))
         .prefetch_related(Prefetch("artifacts", artifacts))
     )
+
+
+def manager_ids_of(problem_column: str) -> ArraySubquery:
+    """The ids of a Problem's managers, as a column."""
+    managers = Problem.managers.through.objects.filter(problem_id=OuterRef(problem_column))
+    return ArraySubquery(managers.values("user_id"))
 
 
 def release_of(problem: Problem) -> Release | None:
@@ -61,50 +69,63 @@ def run_for(viewer: Viewer, run_id: str) -> ProjectedRun | None:
 def runs_of_submission(viewer: Viewer, submission_id: str) -> list[ProjectedRun]:
     """Every run of a Submission, newest first, as this viewer may see them."""
     runs = full_runs().filter(submission_id=submission_id, submission__in=readable_submissions(viewer))
-    return project_all([(run, release_of(run.revision.problem)) for run in runs.order_by("-created_at", "-id")], viewer)
-
-
-def projected_runs(viewer: Viewer, run_ids: Iterable[str]) -> dict[str, ProjectedRun]:
-    """Those of the runs that this viewer may see, by id, in a constant number of queries."""
-    runs = full_runs().filter(pk__in=list(run_ids), submission__in=readable_submissions(viewer))
-    projected = project_all([(run, release_of(run.revision.problem)) for run in runs], viewer)
-    return {run.id: run for run in projected}
+    listed = [(run, release_of(run.revision.problem)) for run in runs.order_by("-created_at", "-id")]
+    return project_all(listed, viewer, has_evidence=False)
 
 
 @dataclass(frozen=True)
-class LaterRun:
-    """A newer run of the same Submission; `result` is None while it is under way, or withheld."""
+class ToldRun:
+    """As much of a run as lists and notices tell; `result` is None while it is under way, or withheld."""
 
     id: str
     number: int
+    submission_number: int
+    problem_title: str
     status: str
     result: Result | None
     finished_at: datetime | None
     is_revoked: bool
 
 
-def later_runs(run: ProjectedRun) -> list[LaterRun]:
+def told_runs(viewer: Viewer, run_ids: Iterable[str]) -> dict[str, ToldRun]:
+    """Those of the runs that this viewer may know of, by id."""
+    rows = _told_rows().filter(pk__in=list(run_ids), submission__in=readable_submissions(viewer))
+    return {row.pk: _told(row) for row in rows}
+
+
+def later_runs(run: ProjectedRun) -> list[ToldRun]:
     """The Submission's runs after this one under the same Contract, newest first."""
-    rows = (
-        VerificationRun.objects.filter(
-            submission_id=run.submission_id, contract_id=run.contract_id, number__gt=run.number
-        )
-        .select_related("revocation", "contract", "revision__problem__release")
-        .order_by("-number")
+    rows = _told_rows().filter(submission_id=run.submission_id, contract_id=run.contract_id, number__gt=run.number)
+    return [_told(row) for row in rows.order_by("-number")]
+
+
+def _told_rows() -> QuerySet[VerificationRun]:
+    protected = StageResult.objects.filter(run_id=OuterRef("pk"), is_protected=True)
+    return VerificationRun.objects.select_related(
+        "revocation", "contract", "revision__problem__release", "submission"
+    ).annotate(has_protected=Exists(protected))
+
+
+def _hides(row: VerificationRun) -> tuple[bool, bool]:
+    """Whether the row's result, and the moment of its end, are withheld before release."""
+    is_released = release_of(row.revision.problem) is not None
+    has_protected: bool = row.has_protected  # type: ignore[attr-defined]
+    hides = has_protected and not is_released
+    return hides and row.contract.verdict_release == "with_labels", hides
+
+
+def _told(row: VerificationRun) -> ToldRun:
+    hides_result, hides_end = _hides(row)
+    return ToldRun(
+        id=row.pk,
+        number=row.number,
+        submission_number=row.submission.number,
+        problem_title=row.revision.problem.title,
+        status=row.status,
+        result=Result(row.result) if row.result and not hides_result else None,
+        finished_at=None if hides_end else row.finished_at,
+        is_revoked=hasattr(row, "revocation"),
     )
-    return [
-        LaterRun(
-            id=row.pk,
-            number=row.number,
-            status=row.status,
-            result=Result(row.result) if row.result and not hides else None,
-            finished_at=None if hides else row.finished_at,
-            is_revoked=hasattr(row, "revocation"),
-        )
-        for row in rows
-        # Coarser than the projection: whether the newer run reached its protected stage is not looked up here.
-        for hides in [row.contract.verdict_release == "with_labels" and release_of(row.revision.problem) is None]
-    ]
 
 
 def expected_limits(contract_id: str) -> dict[str, int]:
@@ -139,7 +160,7 @@ def artifact_for(viewer: Viewer, artifact_id: str) -> ReadableArtifact | None:
     artifact = (
         Artifact.objects.filter(pk=artifact_id)
         .select_related("attempt__revision__problem", "blob", "uploaded_by")
-        .prefetch_related("attempt__revision__problem__managers")
+        .annotate(manager_ids=manager_ids_of("attempt__revision__problem_id"))
         .first()
     )
     if artifact is None:
@@ -152,18 +173,26 @@ def artifact_for(viewer: Viewer, artifact_id: str) -> ReadableArtifact | None:
     if not submissions and not is_own:
         return None
     problem = artifact.attempt.revision.problem
-    manager_ids = frozenset(manager.pk for manager in problem.managers.all())
+    manager_ids = frozenset(artifact.manager_ids)
     may_read = may_read_artifacts(viewer, problem=problem, submitter_id=owner_id, manager_ids=manager_ids)
     return ReadableArtifact(artifact, may_read, submissions, is_own)
 
 
 def submission_for(viewer: Viewer, submission_id: str) -> Submission | None:
-    """The Submission for its page; None where it does not exist for the viewer."""
+    """The Submission for its page, with `manager_ids` and the Contract's `roles`; None where it does not exist here."""
     return (
         readable_submissions(viewer)
         .filter(pk=submission_id)
         .select_related("attempt__revision__problem", "attempt__revision__verifier_contract__verifier", "created_by")
-        .prefetch_related("places__artifact", "attempt__revision__verifier_contract__roles")
+        .annotate(
+            manager_ids=manager_ids_of("attempt__revision__problem_id"),
+            roles=ArraySubquery(
+                ArtifactRole.objects.filter(contract_id=OuterRef("attempt__revision__verifier_contract_id"))
+                .order_by("position")
+                .values("key")
+            ),
+        )
+        .prefetch_related(Prefetch("places", SubmissionArtifact.objects.select_related("artifact")))
         .first()
     )
 
@@ -217,19 +246,8 @@ def derived_states(submissions: Iterable[Submission]) -> dict[str, DerivedState]
     """
     listed = list(submissions)
     runs: dict[str, list[RunFacts]] = {submission.pk: [] for submission in listed}
-    protected = StageResult.objects.filter(run_id=OuterRef("pk"), is_protected=True)
-    rows = (
-        VerificationRun.objects.filter(submission__in=[s.pk for s in listed])
-        .select_related("revocation", "contract", "revision__problem__release", "submission")
-        .annotate(has_protected=Exists(protected))
-    )
-    for run in rows:
-        defers = (
-            run.contract.verdict_release == "with_labels"
-            and release_of(run.revision.problem) is None
-            and run.has_protected
-        )
-        runs[run.submission_id].append(_facts(run, defers=defers))
+    for run in _told_rows().filter(submission__in=[s.pk for s in listed]):
+        runs[run.submission_id].append(_facts(run, defers=_hides(run)[0]))
     withdrawn = set(
         Submission.objects.filter(pk__in=list(runs), places__artifact__withdrawn_at__isnull=False).values_list(
             "pk", flat=True
@@ -243,6 +261,29 @@ def derived_states(submissions: Iterable[Submission]) -> dict[str, DerivedState]
         )
         for submission in listed
     }
+
+
+def derived_state(submission: Submission, runs: Iterable[ProjectedRun]) -> DerivedState:
+    """The derived state of a Submission from all its runs as its viewer sees them; its places are prefetched."""
+    facts = [
+        RunFacts(
+            id=run.id,
+            contract_id=run.contract_id,
+            created_at=run.created_at,
+            finished_at=run.finished_at,
+            status=run.status,
+            result=run.result,
+            is_revoked=run.is_revoked,
+            own_work=bool(run.own_work),
+        )
+        for run in runs
+    ]
+    return derive(
+        facts,
+        pinned_contract_id=submission.attempt.revision.verifier_contract_id,
+        is_withdrawn=submission.withdrawn_at is not None
+        or any(place.artifact.withdrawn_at is not None for place in submission.places.all()),
+    )
 
 
 def _facts(run: VerificationRun, *, defers: bool) -> RunFacts:
