@@ -1,7 +1,8 @@
 """Runs that break while they are under way: their revisions, their workers, and waiting for how they end."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from problems.models import ProblemRevision
 from tests.factories.contracts import LIMITS, passed_implementation, sat_contract, sat_document
 from tests.factories.people import make_author
 from tests.factories.problems import make_problem, published_revision
-from tests.faults.backend import WORKER
+from tests.factories.work import queued_run
+from tests.faults.backend import PATIENT, WORKER
 from tests.services import ChildProcess
 from verification.engine.checkers.registry import Builtin
 from verification.runs.models import RunStatus, StageResult, VerificationRun
@@ -34,6 +36,22 @@ def revision_checked_by(builtin: Builtin, **limits: int) -> ProblemRevision:
 
 
 @pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where the patient checker leaves its process id."""
+    return tmp_path / "checker"
+
+
+def patient_run(place: Path) -> VerificationRun:
+    """A queued run that the patient checker will examine, for up to ten minutes."""
+    return queued_run(revision=revision_checked_by(PATIENT, timeout_seconds=600), content=f"{place}\n".encode())
+
+
+def patient_process(place: Path) -> int:
+    """The process id of the patient checker, once it is in the middle of its work."""
+    return int(eventually(lambda: place.exists() and place.read_text().strip(), within_s=30))
+
+
+@pytest.fixture
 def start_runner(celery_worker_process: Callable[..., ChildProcess]) -> Callable[..., ChildProcess]:
     """Starts a worker that executes runs and does nothing else."""
 
@@ -44,9 +62,9 @@ def start_runner(celery_worker_process: Callable[..., ChildProcess]) -> Callable
 
 
 @pytest.fixture
-def sweeping(celery_worker_process: Callable[..., ChildProcess]) -> Iterator[ChildProcess]:
+def sweeping(celery_worker_process: Callable[..., ChildProcess]) -> ChildProcess:
     """A worker that sweeps by its own clock, as beside every deployment's runners."""
-    yield celery_worker_process(queues="default", concurrency=1, beat=True, env=WORKER)
+    return celery_worker_process(queues="default", concurrency=1, beat=True, env=WORKER)
 
 
 def eventually(is_so: Callable[[], Any], *, within_s: float) -> Any:

@@ -6,27 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.factories.work import queued_run
-from tests.faults.backend import PATIENT
-from tests.faults.conftest import eventually, finished, recorded_results, revision_checked_by, story
+from accounts.clock import database_now
+from tests.faults.conftest import finished, patient_process, patient_run, recorded_results, story
 from tests.verification.engine.sandbox.hostile.executions import ends
 from verification.runs.models import RunExecution
+from verification.runs.services import LEASE
+from verification.runs.sweeps import sweep_runs
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
 
 PROMISED_S = 60.0
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """Where the patient checker leaves its process id."""
-    return tmp_path / "checker"
-
-
 def run_in_the_middle_of_its_stage(place: Path):
-    run = queued_run(revision=revision_checked_by(PATIENT, timeout_seconds=600), content=f"{place}\n".encode())
-    checker = eventually(lambda: place.exists() and place.read_text().strip(), within_s=30)
-    return run, int(checker)
+    run = patient_run(place)
+    return run, patient_process(place)
 
 
 def holder_of(run) -> int:
@@ -59,10 +53,6 @@ def test_a_run_whose_whole_worker_is_killed_is_taken_over_by_another(start_runne
 
 def test_an_executor_that_died_without_a_neighbour_to_notice_is_missed_when_its_lease_ends(place, start_runner):
     """The sweep runs on another machine here: only the lease tells."""
-    from accounts.clock import database_now
-    from verification.runs.services import LEASE
-    from verification.runs.sweeps import sweep_runs
-
     worker = start_runner()
     run, checker = run_in_the_middle_of_its_stage(place)
     worker.kill()

@@ -25,6 +25,7 @@ from verification.engine.sandbox.base import (
     ProgramMissing,
     select,
 )
+from verification.engine.sandbox.scratch import scratch_directory
 
 
 @lru_cache(maxsize=1)
@@ -45,9 +46,9 @@ def frozen_contract(contract_id: str) -> VerifierContract:
 
 @contextmanager
 def input_folder() -> Iterator[Path]:
-    """A private folder for one execution's inputs, gone with the block."""
-    with tempfile.TemporaryDirectory(prefix="tfp-inputs-") as folder:
-        yield Path(folder)
+    """A private folder for one execution's inputs, gone with the block, or with the next worker if this one dies."""
+    with scratch_directory(Path(tempfile.gettempdir())) as folder:
+        yield folder
 
 
 def place_bytes(folder: Path, content_hash: str, *, size_bytes: int) -> Path:

@@ -215,6 +215,8 @@ def _go_through_plan(
         done = _carry_out(claim, heartbeat, run, stages, results, inputs, folder)
         if done is None:
             return
+        # Minutes may have passed, and whatever cut our connection meanwhile shall not cost the stage's result.
+        close_old_connections()
         # One transaction, so that a run is never seen with its last stage done and no end.
         with transaction.atomic():
             results.append(append_stage_result(claim=claim, done=done, at=database_now()))
