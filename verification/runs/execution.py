@@ -110,9 +110,15 @@ def execute_run(*, run_id: str, holder: str) -> None:
             raise
 
 
+def _drop_broken_connection() -> None:
+    # Inside a transaction there is nothing to go on with on a new connection.
+    if not connection.in_atomic_block:
+        close_old_connections()
+
+
 def _note_fault(claim: Claim, reason_code: ReasonCode) -> None:
     # A lost connection may be the very fault; what it can no longer write, a new one can.
-    close_old_connections()
+    _drop_broken_connection()
     try:
         record_fault(claim=claim, reason_code=reason_code, at=database_now())
     except ClaimLost:
@@ -216,7 +222,7 @@ def _go_through_plan(
         if done is None:
             return
         # Minutes may have passed, and whatever cut our connection meanwhile shall not cost the stage's result.
-        close_old_connections()
+        _drop_broken_connection()
         # One transaction, so that a run is never seen with its last stage done and no end.
         with transaction.atomic():
             results.append(append_stage_result(claim=claim, done=done, at=database_now()))
