@@ -11,7 +11,7 @@ from submissions.services import WorkRefused, check_window
 from verification.contracts.models import VerifierContract
 from verification.engine.plan import OfferedArtifact, unmet_requirement
 from web.log_text import plain_html
-from web.quantities import exact_size_words
+from web.quantities import exact_size_words, size_words
 from web.run_words import now_words
 from web.templatetags.tfp import hash_tag
 
@@ -59,7 +59,11 @@ def asked_rows(contract: VerifierContract | None) -> list[dict[str, Any]]:
     if contract is None:
         return []
     return [
-        {"key": role.key, "media_types": ", ".join(role.media_types), "limit": exact_size_words(role.max_bytes)}
+        {
+            "key": role.key,
+            "media_types": ", ".join(role.media_types),
+            "limit": f"{size_words(role.max_bytes)} ({exact_size_words(role.max_bytes)})",
+        }
         for role in contract.roles.all()
     ]
 

@@ -37,6 +37,6 @@ def invalid_response(request: HttpRequest, form: BaseForm) -> HttpResponse:
     return problem_response(request, 400, title="Something is missing", detail="Nothing was written.", errors=errors)
 
 
-def add_refusal(form: BaseForm, refused: WorkRefused, field: str | None = None) -> None:
+def add_refusal(form: BaseForm, refused: Exception, field: str | None = None) -> None:
     """Show the refusal beside its field, or above the form where it has none."""
     form.add_error(field if field in form.fields else None, str(refused))

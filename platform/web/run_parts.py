@@ -22,6 +22,7 @@ from web.run_words import SEALED, Surroundings, current_stage, failed_stage, fin
 from web.templatetags.tfp import hash_tag, moment, reason
 
 MAX_FINDINGS_SHOWN = 20
+_WORDS = {result.value: label for result, label in LABELS.items()}
 KIND_WORDS = {"sandbox": "Sandbox", "review": "Review", "external": "Outside system"}
 
 
@@ -319,7 +320,7 @@ def _entry(run: ProjectedRun, at: datetime, kind: str, stage: str) -> dict[str, 
     if kind == "finished":
         return {"at": at, "strong": f"{run.label}.", "text": "The run is finished and its record closed."}
     result = kind.removeprefix("stage_")
-    return {"at": at, "text": f"{stage}: {dict(LABELS).get(result, result)}."}
+    return {"at": at, "text": f"{stage}: {_WORDS.get(result, result)}."}
 
 
 def is_live(run: ProjectedRun) -> bool:

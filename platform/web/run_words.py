@@ -22,6 +22,7 @@ from web.templatetags.tfp import moment
 SEALED = "Sealed until the labels are released. Its commitment is public, so you can check then that nothing changed."
 ERROR = "The machinery failed, ours or the checker's; no finding about {} work."
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+MAX_BRACKETS = 160
 _BY = {"sandbox": "the platform", "review": "reviewers", "external": "an outside system"}
 
 
@@ -92,8 +93,17 @@ def cause_of(run: ProjectedRun) -> str:
         return run.reason_detail
     stage = failed_stage(run)
     if stage is not None and stage.findings:
-        return finding_text(stage.findings[0])
+        return _said(stage.findings)
     return EXPLANATION[run.reason_code] if run.reason_code else ""
+
+
+def _said(findings: Sequence[Any]) -> str:
+    """The first finding, with the second in brackets where both make one sentence: `Not complete (line 3).`"""
+    first = finding_text(findings[0])
+    second = finding_text(findings[1]) if len(findings) > 1 else ""
+    if not second or len(second) > MAX_BRACKETS or not first.endswith(".") or second.endswith("."):
+        return first
+    return f"{first[:-1]} ({second})."
 
 
 def passed_words(stages: Sequence[ProjectedStage]) -> str:
@@ -128,12 +138,12 @@ def _refuted(run: ProjectedRun) -> Words:
     stage = failed_stage(run)
     cause = cause_of(run)
     sentence = f"{stage.title}: {lower_first(cause)}" if stage is not None and cause else cause or "Not satisfied."
-    return Words("refuted", sentence, _next_lines(run, stage))
+    return Words("refuted", sentence, _next_lines(run))
 
 
 def _inconclusive(run: ProjectedRun) -> Words:
     sentence = f"Nothing is shown either way: {lower_first(cause_of(run))}" if cause_of(run) else "Nothing is shown."
-    return Words("inconclusive", sentence, _next_lines(run, failed_stage(run)))
+    return Words("inconclusive", sentence, _next_lines(run))
 
 
 def _error(run: ProjectedRun) -> Words:
@@ -144,14 +154,13 @@ def _error(run: ProjectedRun) -> Words:
     return Words("error", ERROR.format("your" if run.is_submitter else "the"), tuple(lines))
 
 
-def _next_lines(run: ProjectedRun, stage: ProjectedStage | None) -> tuple[str, ...]:
-    more = [finding_text(finding) for finding in stage.findings[1:2]] if stage is not None else []
+def _next_lines(run: ProjectedRun) -> tuple[str, ...]:
     code = run.reason_code
     if code is None:
-        return tuple(more)
+        return ()
     if run.is_submitter or ATTRIBUTION[code] is not Attribution.CANDIDATE:
-        return (*more, NEXT_STEPS[code])
-    return (*more, PARTY_SENTENCES[ATTRIBUTION[code]])
+        return (NEXT_STEPS[code],)
+    return (PARTY_SENTENCES[ATTRIBUTION[code]],)
 
 
 def _revoked(run: ProjectedRun) -> Words:

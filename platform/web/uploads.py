@@ -31,7 +31,7 @@ class LimitedUpload(TemporaryFileUploadHandler):
         self.is_over = False
 
     def handle_raw_input(
-        self, input_data: Any, meta: dict[str, Any], content_length: int, boundary: bytes, encoding: str | None = None
+        self, input_data: Any, meta: dict[str, Any], content_length: int, boundary: str, encoding: str | None = None
     ) -> None:
         """Note how much is announced, so that a request that cannot fit is dropped from its first byte on."""
         self.announced_bytes = content_length

@@ -14,6 +14,8 @@ from web.uploads import canonical_media_type
 
 MAX_SUMMARY_CHARACTERS = 20_000
 NAME_CHARACTERS = 80
+BROWSER = "browser"
+NO_FILE = "none"
 
 
 class UploadForm(forms.Form):
@@ -21,8 +23,7 @@ class UploadForm(forms.Form):
 
     file = forms.FileField(label="File", allow_empty_file=True, error_messages={"required": "Choose a file first."})
     media_type = forms.ChoiceField(
-        label="It is",
-        required=False,
+        label="Declare it as",
         help_text="A declaration only: the checker reads the bytes, whatever they are called.",
     )
 
@@ -34,23 +35,23 @@ class UploadForm(forms.Form):
             return
         choices = [(media_type, f"{media_type}, as the Contract asks") for media_type in types]
         self.fields["media_type"] = forms.ChoiceField(
-            label="It is",
-            choices=[*choices, ("", "what my browser says it is")],
-            required=False,
+            label="Declare it as",
+            choices=[*choices, (BROWSER, "what my browser says it is")],
             initial=types[0],
             help_text=self.fields["media_type"].help_text,
         )
 
     @property
-    def upload(self) -> UploadedFile:
+    def upload(self) -> "UploadedFile[Any]":
         """The file that came."""
-        found: UploadedFile = self.cleaned_data["file"]
+        found: UploadedFile[Any] = self.cleaned_data["file"]
         return found
 
     @property
     def declared_type(self) -> str:
         """The chosen media type, else the browser's, in canonical form."""
-        return canonical_media_type(self.cleaned_data.get("media_type") or self.upload.content_type)
+        chosen = self.cleaned_data.get("media_type", BROWSER)
+        return canonical_media_type(self.upload.content_type if chosen == BROWSER else chosen)
 
 
 def artifact_label(artifact: Artifact) -> str:
@@ -83,9 +84,8 @@ class ChooseForm(forms.Form):
             taken |= {fitting} if fitting else set()
             self.fields[role_field(role)] = forms.ChoiceField(
                 label=f"File for {role.key}",
-                choices=[*choices, ("", "no file")],
-                required=False,
-                initial=fitting,
+                choices=[*choices, (NO_FILE, "no file")],
+                initial=fitting or NO_FILE,
             )
         if contract is None or contract.summary != "refused":
             self.fields["summary"] = forms.CharField(
@@ -102,8 +102,8 @@ class ChooseForm(forms.Form):
         is_missing, seen = "", set[str]()
         for role in self.roles:
             name = role_field(role)
-            chosen = cleaned.get(name) or ""
-            if not chosen:
+            chosen = cleaned.get(name) or NO_FILE
+            if chosen == NO_FILE:
                 is_missing = is_missing or role.key
             elif is_missing:
                 self.add_error(name, f"Files take their roles by order, so {is_missing} cannot be left out before it.")
@@ -121,7 +121,7 @@ class ChooseForm(forms.Form):
         if not self.roles:
             return list(self.cleaned_data.get("artifacts", []))
         chosen = [self.cleaned_data.get(role_field(role)) for role in self.roles]
-        return [value for value in chosen if value]
+        return [value for value in chosen if value and value != NO_FILE]
 
     @property
     def summary_md(self) -> str:

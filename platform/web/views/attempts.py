@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -21,12 +22,14 @@ from submissions.services import WorkRefused, add_artifact, close_attempt, open_
 from verification.engine.outcome import display_safe
 from web.attempt_words import attempt_context, attempt_crumbs
 from web.forms.submissions import CloseForm, UploadForm
+from web.quantities import size_words
 from web.refusals import add_refusal, invalid_response, refusal_response
 from web.submission_words import submission_rows
 from web.uploads import limit_upload, too_large_response
 from web.views.errors import wants_json
 
 MAX_LISTED = 10
+UPLOAD_LIMITS = "One file at a time, at most {}. It is stored at once, and submitted only when you say so."
 
 
 def own_attempt(request: HttpRequest, attempt_id: str) -> Attempt:
@@ -41,14 +44,14 @@ def own_attempt(request: HttpRequest, attempt_id: str) -> Attempt:
 @login_required
 def open_attempt_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Go on with the open Attempt on a revision, or begin one."""
-    revision = revision_for(request.user, slug, number)
-    if revision is None:
+    found = revision_for(request.user, slug, number)
+    if found is None:
         raise Http404
     if request.method != "POST":
         # Where signing in leads back to: the button that brought them there.
         return redirect("revision", slug, number)
     try:
-        attempt = open_attempt(participant=cast("User", request.user), revision=revision, at=database_now())
+        attempt = open_attempt(participant=cast("User", request.user), revision=found.revision, at=database_now())
     except WorkRefused as refused:
         return refusal_response(request, refused)
     return redirect("attempt", attempt.pk)
@@ -110,6 +113,7 @@ def _drawn(request: HttpRequest, attempt: Attempt, form: UploadForm, *, status: 
     context = {
         **attempt_context(attempt, at=at),
         "form": form,
+        "upload_limits": UPLOAD_LIMITS.format(size_words(settings.TFP_MAX_UPLOAD_BYTES)),
         "quota": quota_of(participant, attempt.revision.problem, at=at),
         "submissions": submission_rows(listed),
     }

@@ -19,7 +19,7 @@ from verification.runs.selectors import derived_state, runs_of_submission, submi
 from verification.runs.services import submit_work
 from web.attempt_words import attempt_context, attempt_crumbs, unmet_words
 from web.drafts import Draft, DraftGone, draft_of, keep_draft, send_once
-from web.forms.submissions import ChooseForm, SendForm, role_field
+from web.forms.submissions import NO_FILE, ChooseForm, SendForm, role_field
 from web.refusals import invalid_response, refusal_response
 from web.submission_page import submission_context
 from web.views.attempts import own_attempt
@@ -58,7 +58,7 @@ def _initial(request: HttpRequest, attempt: Attempt) -> dict[str, object]:
         return {}
     contract = attempt.revision.verifier_contract
     roles = [] if contract is None else list(contract.roles.all())
-    chosen = {role_field(role): "" for role in roles} | {
+    chosen = {role_field(role): NO_FILE for role in roles} | {
         role_field(role): artifact_id for role, artifact_id in zip(roles, draft.artifact_ids, strict=False)
     }
     return {**chosen, "artifacts": list(draft.artifact_ids), "summary": draft.summary_md}
