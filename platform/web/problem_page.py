@@ -21,7 +21,6 @@ from verification.engine.verdicts import DerivedState
 from verification.runs.selectors import derived_states, release_of, runs_per_day
 from verification.runs.tallies import newest_submissions
 from web.acceptance import SUMMARY_WORDS, acceptance_lead, file_sentence, left_open, stage_words
-from web.addresses import address_of
 from web.figures import DayCounts
 from web.moments import day_words
 
@@ -92,7 +91,7 @@ def submit_act(found: ReadableRevision, viewer: Viewer, state: ProblemState, slo
     if not is_participant(viewer):
         here = urlencode({"next": reverse("problem", args=[problem.slug])})
         return SubmitAct(label="Sign in to submit", link_url=f"{reverse('account_login')}?{here}")
-    address = address_of("open_attempt", problem.slug, revision.number)
+    address = reverse("open_attempt", args=[problem.slug, revision.number])
     return SubmitAct(label=f"Submit under revision {revision.number}", post_url=address)
 
 
@@ -173,7 +172,7 @@ def _submission_row(submission: Submission, derived: DerivedState) -> dict[str, 
     revision = submission.attempt.revision
     return {
         "submission": submission,
-        "href": address_of("submission", submission.pk),
+        "href": reverse("submission", args=[submission.pk]),
         "by": submission.created_by,
         "revision_number": revision.number,
         "state": verdict_state(derived, pins_contract=revision.verifier_contract_id is not None),
