@@ -5,16 +5,19 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from typing import BinaryIO, cast
 
 from django.core.files.base import File
 from django.core.files.storage import Storage, storages
-from django.db import transaction
+from django.db import connection, transaction
 
 from blobs.models import Blob, BlobHold
 
 CHUNK_BYTES = 1 << 20
+# How far back the recovery looks for bytes that should be gone.
+LEFT_OVER_WITHIN = timedelta(days=2)
 
 
 class BytesTooLarge(Exception):
@@ -31,6 +34,10 @@ class BytesDiffer(Exception):
 
 class BytesGone(Exception):
     """The bytes were deleted, or the store does not hold them."""
+
+
+class HoldEnded(Exception):
+    """A record that let its bytes go asks for them under the same name again; a new need takes a new name."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +122,25 @@ def hold_blob(*, content_hash: str, holder_kind: str, holder_id: str, at: dateti
 
 @transaction.atomic
 def end_hold(*, content_hash: str, holder_kind: str, holder_id: str, at: datetime) -> bool:
-    """End one record's need; True when that was the last hold and the bytes were deleted."""
+    """End one record's need; True when that was the last hold and the bytes are deleted.
+
+    They go once the transaction stands: were it rolled back, the record would need them again.
+    """
     blob = _locked(content_hash)
     live = BlobHold.objects.filter(blob=blob, ended_at=None)
     live.filter(holder_kind=holder_kind, holder_id=holder_id).move(ended_at=at)
     if live.exists():
         return False
-    # Under the lock and before the commit: a crash between the two leaves bytes missing that nobody holds.
-    blob_store().delete(blob_name(content_hash))
-    Blob.objects.filter(pk=blob.pk).move(purged_at=at)
+    if blob.purged_at is None:
+        Blob.objects.filter(pk=blob.pk).move(purged_at=at)
+    transaction.on_commit(partial(_delete_purged, content_hash), robust=True)
     return True
+
+
+def delete_left_over(*, at: datetime) -> int:
+    """Delete bytes that were let go lately and are still in the store, since a process died between; their number."""
+    purged = Blob.objects.filter(purged_at__gt=at - LEFT_OVER_WITHIN).values_list("pk", flat=True)
+    return sum(_delete_purged(content_hash) for content_hash in purged.iterator())
 
 
 @contextmanager
@@ -160,11 +176,29 @@ def copy_verified(content_hash: str, *, size_bytes: int, target: BinaryIO) -> No
         raise BytesDiffer(f"The store's bytes for {content_hash} ({size_bytes} bytes) have changed.")
 
 
+@transaction.atomic
+def _delete_purged(content_hash: str) -> bool:
+    """Delete the bytes unless an upload brought them back meanwhile; True if there was something to delete."""
+    name = blob_name(content_hash)
+    if _locked(content_hash).purged_at is None or not blob_store().exists(name):
+        return False
+    blob_store().delete(name)
+    return True
+
+
 def _locked(content_hash: str) -> Blob:
     return Blob.objects.select_for_update(no_key=True).get(pk=content_hash)
 
 
 def _add_hold(blob: Blob, *, holder_kind: str, holder_id: str, at: datetime) -> None:
-    BlobHold.objects.bulk_create(
-        [BlobHold(blob=blob, holder_kind=holder_kind, holder_id=holder_id, created_at=at)], ignore_conflicts=True
-    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO blobs_blobhold (blob_id, holder_kind, holder_id, created_at) VALUES (%s, %s, %s, %s) "
+            "ON CONFLICT DO NOTHING",
+            [blob.pk, holder_kind, holder_id, at],
+        )
+        if cursor.rowcount:
+            return
+    named = BlobHold.objects.filter(blob=blob, holder_kind=holder_kind, holder_id=holder_id)
+    if not named.filter(ended_at=None).exists():
+        raise HoldEnded(f"{holder_kind} {holder_id} let {blob.content_hash} go before.")

@@ -1,6 +1,7 @@
 """Importing a package: Verifier by name, Contract by normative hash, then a draft revision with its bindings."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -100,16 +101,17 @@ def _import_contract(stack: ExitStack, package: Package, author: User, at: datet
     for content in package.protocols.values():
         publish_protocol(content=content, author=author, at=at)
     staged = _stage_fixtures(stack, package)
+    import_key = secrets.token_hex(16)
     for fixture in package.contract["conformance_fixtures"]:
         for member in ("reference", "artifacts"):
             for key in fixture[member]:
-                _keep(staged[fixture["key"], member, key], at)
+                _keep(staged[fixture["key"], member, key], import_key, at)
     try:
         contract = publish_contract(verifier=verifier, document=package.contract, author=author, at=at)
     except ContractRefused as refused:
         raise PackageRefused([PackageFinding("contract.json", f) for f in refused.findings]) from refused
     for bytes_ in staged.values():
-        _let_go(bytes_, at)
+        _let_go(bytes_, import_key, at)
     return contract
 
 
@@ -205,12 +207,12 @@ def _bind(
         bind_link(revision=revision, slot=slots[key], at=at, **vars(link))
 
 
-def _keep(staged: StagedBytes, at: datetime) -> None:
-    hold_staged(staged=staged, holder_kind="import", holder_id=staged.content_hash, at=at)
+def _keep(staged: StagedBytes, import_key: str, at: datetime) -> None:
+    hold_staged(staged=staged, holder_kind="import", holder_id=import_key, at=at)
 
 
-def _let_go(staged: StagedBytes, at: datetime) -> None:
-    end_hold(content_hash=staged.content_hash, holder_kind="import", holder_id=staged.content_hash, at=at)
+def _let_go(staged: StagedBytes, import_key: str, at: datetime) -> None:
+    end_hold(content_hash=staged.content_hash, holder_kind="import", holder_id=import_key, at=at)
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from accounts.models import User
+from blobs.models import BlobHold
 from blobs.services import CHUNK_BYTES, StagedBytes, end_hold, hold_staged, open_blob
 from problems.documents import REVISION_RELATIONS, binding_document, revision_document
 from problems.models import Problem, ProblemRevision, Skill, SlotBinding
@@ -21,6 +23,7 @@ from verification.contracts.services.validation import acceptance_of, needs_acce
 from verification.engine.documents import Finding, validate_document
 from verification.engine.hashes import commitment_of_chunks, revision_content_hash
 from verification.engine.plan import binding_findings
+from verification.engine.plan.addresses import is_https_url
 
 BINDING_HOLD = "binding"
 
@@ -30,6 +33,14 @@ class PublicationRefused(Exception):
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         super().__init__("\n".join(f"{f.pointer or 'revision'}: {f.message}" for f in findings))
+        self.findings = tuple(findings)
+
+
+class BindingRefused(Exception):
+    """What is to be bound could not be written down; `findings` name the members."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__("\n".join(f"{f.pointer or 'binding'}: {f.message}" for f in findings))
         self.findings = tuple(findings)
 
 
@@ -93,12 +104,14 @@ def bind_stored(
     """Give a slot of a draft exact bytes; its reference validator is asked about them right away.
 
     Raises:
+        BindingRefused: media type or file name cannot be written down.
         RevisionIsFrozen: the revision is published.
     """
     draft = _draft(revision)
+    _check_shape(draft, slot, staged.content_hash, staged.size_bytes, media_type, filename)
     _unbind(draft, slot, at)
     blob = hold_staged(
-        staged=staged, holder_kind=BINDING_HOLD, holder_id=f"{draft.pk}/{slot.key}/{at.timestamp()}", at=at
+        staged=staged, holder_kind=BINDING_HOLD, holder_id=f"{draft.pk}/{slot.key}/{secrets.token_hex(8)}", at=at
     )
     salt, committed = None, ""
     if slot.sealed:
@@ -138,9 +151,11 @@ def bind_link(
     """Give a slot of a draft a link; hash and size are the author's statement and are never checked.
 
     Raises:
+        BindingRefused: the link is not https, or another member cannot be written down.
         RevisionIsFrozen: the revision is published.
     """
     draft = _draft(revision)
+    _check_shape(draft, slot, content_hash, size_bytes, media_type, filename, url=url)
     _unbind(draft, slot, at)
     return SlotBinding.objects.create(
         revision=draft,
@@ -171,8 +186,8 @@ def publication_findings(revision: ProblemRevision) -> list[Finding]:
     bindings = list(revision.bindings.all())
     documents = [binding_document(binding, with_sealed=True) for binding in bindings]
     findings += binding_findings(contract_document(contract), documents)
-    for place, binding in enumerate(bindings):
-        findings += _byte_findings(binding, f"/verifier_input_bindings/{place}")
+    for binding in bindings:
+        findings += _byte_findings(binding, f"/verifier_input_bindings/{binding.slot.key}")
     return findings
 
 
@@ -224,6 +239,46 @@ def _byte_findings(binding: SlotBinding, pointer: str) -> list[Finding]:
     return []
 
 
+def _check_shape(
+    draft: ProblemRevision,
+    slot: ReferenceSlot,
+    content_hash: str,
+    size_bytes: int,
+    media_type: str,
+    filename: str,
+    *,
+    url: str | None = None,
+) -> None:
+    """Return if such a binding can be written down; whether it fits its slot is asked at publication."""
+    contract = draft.verifier_contract
+    document = {
+        "key": slot.key,
+        "kind": "stored" if url is None else "linked",
+        "url": url,
+        "content_hash": content_hash,
+        "size_bytes": size_bytes,
+        "media_type": media_type,
+        "filename": filename,
+    }
+    frame = {
+        "schema": "tfp.problem-revision/v1",
+        "statement_md": "-",
+        "verifier_contract_id": slot.contract_id,
+        "normative_hash": content_hash if contract is None else contract.normative_hash,
+        "skill_id": None,
+        "skill_content_hash": None,
+        "verifier_input_bindings": [document],
+    }
+    place = "/verifier_input_bindings/0"
+    findings = [replace(f, pointer=f.pointer.removeprefix(place)) for f in validate_document("problem-revision", frame)]
+    if not findings and url is not None and not is_https_url(url):
+        findings = [Finding("binding_link_not_https", "/url", "Expected an absolute https:// address; correct it.")]
+    if slot.contract_id != draft.verifier_contract_id:
+        findings.append(Finding("binding_unknown_slot", "/key", "This slot is not one of the revision's Contract."))
+    if findings:
+        raise BindingRefused(findings)
+
+
 def _draft(revision: ProblemRevision) -> ProblemRevision:
     locked = ProblemRevision.objects.select_for_update(no_key=True, of=("self",)).get(pk=revision.pk)
     if locked.published_at is not None:
@@ -248,8 +303,6 @@ def _unbind(draft: ProblemRevision, slot: ReferenceSlot, at: datetime) -> None:
 
 
 def _end_binding_holds(draft: ProblemRevision, slot: ReferenceSlot, content_hash: str, at: datetime) -> None:
-    from blobs.models import BlobHold
-
     prefix = f"{draft.pk}/{slot.key}/"
     holds = BlobHold.objects.filter(
         blob_id=content_hash, holder_kind=BINDING_HOLD, holder_id__startswith=prefix, ended_at=None

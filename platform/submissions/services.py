@@ -8,11 +8,13 @@ from django.db.models import Max
 
 from accounts.models import User
 from blobs.services import StagedBytes, hold_staged
-from problems.models import Problem, ProblemRevision
+from problems.models import Problem, ProblemRevision, Release, SlotBinding
 from submissions.models import Artifact, Attempt, OwnWork, QuotaEntry, Submission, SubmissionArtifact
 from verification.engine.documents import document_hash
 
 ARTIFACT_HOLD = "artifact"
+# A page of prose and more; what is longer belongs into a file.
+MAX_SUMMARY = 100_000
 
 
 class WorkRefused(Exception):
@@ -72,10 +74,12 @@ def add_artifact(
     """A file added to an open Attempt; the bytes are held for it.
 
     Raises:
-        WorkRefused: the Attempt is closed, or the Problem takes no work now.
+        WorkRefused: the Attempt is closed, the Problem takes no work now, or a name cannot be written down.
     """
     attempt = _open_attempt_of(attempt_id, participant)
     check_window(attempt.revision.problem, at=at)
+    _check_text(filename, field="filename", max_length=255)
+    _check_text(media_type, field="media_type", max_length=127)
     artifact = Artifact(
         attempt=attempt,
         filename=filename,
@@ -107,18 +111,22 @@ def create_submission(
 
     Raises:
         WorkRefused: the Attempt is closed or somebody else's, a file is not the Attempt's or withdrawn, the window
-            is over, or today's quota is used.
+            is over, today's quota is used, or the participant can read sealed inputs of the Problem.
     """
     attempt = _open_attempt_of(attempt_id, participant)
     problem = attempt.revision.problem
     check_window(problem, at=at)
+    _check_text(summary_md, field="summary_md", max_length=MAX_SUMMARY)
+    own = own_work(participant, attempt.revision)
+    if own is OwnWork.MANAGER:
+        _check_sealed(problem)
     artifacts = _artifacts_in_order(attempt, artifact_ids)
     number = (attempt.submissions.aggregate(last=Max("number"))["last"] or 0) + 1
     submission = Submission.objects.create(
         attempt=attempt,
         number=number,
         summary_md=summary_md,
-        own_work=own_work(participant, attempt.revision),
+        own_work=own,
         content_hash=document_hash(
             {
                 "revision": attempt.revision_id,
@@ -164,6 +172,24 @@ def quota_left(*, problem: Problem, user: User, at: datetime) -> int | None:
         return None
     used = QuotaEntry.objects.filter(problem=problem, user=user, day_date=at.date(), refunded_at=None).count()
     return max(0, problem.quota_per_day - used)
+
+
+def _check_text(text: str, *, field: str, max_length: int) -> None:
+    """Return if the database can hold the text and a document can be hashed over it."""
+    if "\0" in text or text.encode(errors="replace").decode() != text:
+        message = "Expected plain text; remove the NUL or the broken character."
+        raise WorkRefused(message, code=f"{field}_invalid", field=field)
+    if len(text) > max_length:
+        message = f"Expected at most {max_length} characters, found {len(text)}; shorten it."
+        raise WorkRefused(message, code=f"{field}_too_long", field=field)
+
+
+def _check_sealed(problem: Problem) -> None:
+    """Return if the Problem's managers may submit: nothing is sealed, or it was released (SPEC 2)."""
+    sealed = SlotBinding.objects.filter(revision__problem=problem, slot__sealed=True)
+    if sealed.exists() and not Release.objects.filter(problem=problem).exists():
+        message = "Managers of this Problem can read its sealed inputs, so they cannot submit before the release."
+        raise WorkRefused(message, code="sealed_to_others")
 
 
 def _open_attempt_of(attempt_id: str, participant: User) -> Attempt:

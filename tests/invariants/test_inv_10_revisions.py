@@ -54,7 +54,7 @@ def test_inv_10_a_slot_is_bound_once():
 
 def test_inv_10_a_slot_of_another_contract_is_refused():
     draft = bound_draft()
-    other = contract_of(noted_document(), draft.created_by)
+    other = contract_of(noted_document(), draft.verifier_contract.created_by)
     foreign = row_of("problems_slotbinding", draft.pk, column="revision_id")
     del foreign["id"]
     foreign["slot_id"] = other.slots.get(key="notes").pk

@@ -58,7 +58,8 @@ def _end_leases_of_the_dead(at: datetime) -> int:
     )
     dead = [execution for execution in held[:BATCH] if is_dead(execution.holder)]
     for execution in dead:
-        RunExecution.objects.filter(pk=execution.pk).move(lease_until=at)
+        # Counted once: what was just sent is not overdue as an expired lease, too.
+        RunExecution.objects.filter(pk=execution.pk).move(lease_until=at, dispatched_at=at)
         dispatch.execute_run(execution.pk)
     return len(dead)
 

@@ -1,5 +1,6 @@
 """Publishing: a document is judged by the engine, written as rows, and frozen, in one transaction."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from django.db.models import Max
 from accounts.models import User
 from blobs.services import BytesGone, hold_blob
 from verification.contracts import dispatch
+from verification.contracts.documents import contract_document
 from verification.contracts.models import (
     ArtifactRole,
     ConformanceFixture,
@@ -24,6 +26,7 @@ from verification.contracts.models import (
     VerifierImplementation,
 )
 from verification.contracts.selectors import current_sets, full_contracts, live_fixture_documents
+from verification.engine.checkers.registry import BUILTINS
 from verification.engine.documents import Finding, validate_document
 from verification.engine.hashes import (
     fixture_inputs_hash,
@@ -31,7 +34,7 @@ from verification.engine.hashes import (
     implementation_content_hash,
     normative_hash,
 )
-from verification.engine.plan import contract_findings, implementation_findings, selected_slots
+from verification.engine.plan import contract_findings, implementation_findings, protocol_findings, selected_slots
 
 
 class ContractRefused(Exception):
@@ -60,9 +63,9 @@ def publish_contract(*, verifier: Verifier, document: dict[str, Any], author: Us
     Every file that a fixture names must be stored already; the Contract takes a hold on it.
 
     Raises:
-        ContractRefused: with every finding.
+        ContractRefused: with every finding; also where somebody else than an author of the Verifier adds to it.
     """
-    findings = validate_document("verifier-contract", document) or contract_findings(document)
+    findings = contract_findings(document, builtins=BUILTINS) or _protocol_findings(document)
     if findings:
         raise ContractRefused(findings)
     Verifier.objects.select_for_update(no_key=True).get(pk=verifier.pk)
@@ -71,6 +74,7 @@ def publish_contract(*, verifier: Verifier, document: dict[str, Any], author: Us
     if existing is not None:
         _append_fixtures(existing, document["conformance_fixtures"], author, at)
         return full_contracts().get(pk=existing.pk)
+    _check_author(verifier, author)
     contract = VerifierContract.objects.create(
         verifier=verifier,
         number=(verifier.contracts.aggregate(last=Max("number"))["last"] or 0) + 1,
@@ -99,6 +103,11 @@ def add_fixture(
         ContractRefused: a rule is violated, or the same inputs stand with another expectation.
     """
     VerifierContract.objects.select_for_update(no_key=True).get(pk=contract.pk)
+    document = contract_document(full_contracts().get(pk=contract.pk))
+    document["conformance_fixtures"].append(fixture)
+    findings = contract_findings(document)
+    if findings:
+        raise ContractRefused(findings)
     _append_fixtures(contract, [fixture], author, at)
     return contract.fixtures.get(key=fixture["key"])
 
@@ -114,8 +123,6 @@ def publish_implementation(
     """
     findings = validate_document("verifier-implementation", document)
     if not findings:
-        from verification.contracts.documents import contract_document
-
         findings = implementation_findings(contract_document(full_contracts().get(pk=contract.pk)), document)
     if findings:
         raise ContractRefused(findings)
@@ -125,6 +132,7 @@ def publish_implementation(
     existing = VerifierImplementation.objects.filter(stage=stage, content_hash=hashed).first()
     if existing is not None:
         return existing
+    _check_author(contract.verifier, author)
     limits, program = dict(document["limits"]), document["program"]
     implementation = VerifierImplementation(
         contract=contract,
@@ -190,7 +198,7 @@ def _write_plan(contract: VerifierContract, document: dict[str, Any], at: dateti
         for position, role in enumerate(document["submission_requirements"]["required_artifacts"])
     )
     for position, stage in enumerate(document["stages"]):
-        row = ContractStage.objects.create(contract=contract, position=position, **_stage_columns(stage, position))
+        row = ContractStage.objects.create(contract=contract, position=position, **_stage_columns(stage))
         if stage["kind"] == "sandbox":
             optional = stage["optional_reference_slots"]
             StageSlot.objects.bulk_create(
@@ -221,7 +229,7 @@ def _slot_columns(slot: dict[str, Any], contract: VerifierContract, at: datetime
     }
 
 
-def _stage_columns(stage: dict[str, Any], position: int) -> dict[str, Any]:
+def _stage_columns(stage: dict[str, Any]) -> dict[str, Any]:
     columns = {name: stage[name] for name in ("key", "kind", "title", "description_md")}
     if stage["kind"] == "sandbox":
         return columns | {
@@ -230,14 +238,7 @@ def _stage_columns(stage: dict[str, Any], position: int) -> dict[str, Any]:
             "evidence_schema": stage["evidence_schema"],
         }
     if stage["kind"] == "review":
-        # Protocols live on a floor above; the foreign key, written as a string, is the one way there.
-        protocols = ContractStage._meta.get_field("review_protocol").related_model._default_manager
-        protocol = protocols.filter(protocol_hash=stage["protocol_hash"], yanked_at=None).first()
-        if protocol is None:
-            raise ContractRefused(
-                [Finding("protocol_unknown", f"/stages/{position}/protocol_hash", "no such protocol is published here")]
-            )
-        return columns | {"review_protocol": protocol}
+        return columns | {"review_protocol": _usable_protocols().get(protocol_hash=stage["protocol_hash"])}
     rule = stage["partner_rule"] or {"title": "", "url": ""}
     return columns | {
         "external_system": stage["external_system"],
@@ -250,6 +251,26 @@ def _stage_columns(stage: dict[str, Any], position: int) -> dict[str, Any]:
     }
 
 
+def _usable_protocols() -> Any:
+    # Protocols live on a floor above; the foreign key, written as a string, is the one way there.
+    protocols = ContractStage._meta.get_field("review_protocol").related_model._default_manager
+    return protocols.filter(yanked_at=None)
+
+
+def _protocol_findings(document: dict[str, Any]) -> list[Finding]:
+    named = [stage["protocol_hash"] for stage in document["stages"] if stage["kind"] == "review"]
+    published = _usable_protocols().filter(protocol_hash__in=named)
+    return protocol_findings(document, {row.protocol_hash: json.loads(row.canonical) for row in published})
+
+
+def _check_author(verifier: Verifier, author: User) -> None:
+    """Return if that person may add to the Verifier (SPEC 2); reusing what stands is everybody's."""
+    if not verifier.authors.filter(pk=author.pk).exists():
+        names = ", ".join(verifier.authors.order_by("username").values_list("username", flat=True))
+        message = f"Only authors of {verifier} add to it: {names}. Ask one of them, or use a Verifier of your own."
+        raise ContractRefused([Finding("not_an_author", "", message)])
+
+
 def _append_fixtures(
     contract: VerifierContract, fixtures: Sequence[dict[str, Any]], author: User, at: datetime
 ) -> None:
@@ -260,8 +281,11 @@ def _append_fixtures(
     position = max((fixture.position for fixture in standing.values()), default=-1)
     touched: dict[int, ContractStage] = {}
     for fixture in fixtures:
-        if _stands_already(standing, stages, fixture):
+        # A retired one is its Contract's story; where that story is not told, there is nothing to append.
+        if "retirement" in fixture or _stands_already(standing, stages, fixture):
             continue
+        if not touched:
+            _check_author(contract.verifier, author)
         position += 1
         stage = stages[fixture["stage_key"]]
         row = ConformanceFixture.objects.create(

@@ -9,13 +9,16 @@ from django.db import transaction
 from accounts.models import User
 from blobs.services import keep_bytes
 from submissions.services import refund_quota
+from verification.contracts.models import StageSlot
 from verification.engine.reasons import ATTRIBUTION, RESULT_OF, Attribution, ReasonCode, Result
 from verification.runs.models import (
     EvidenceFile,
     ProtectedOutput,
     Revocation,
+    RunEvent,
     RunExecution,
     RunStatus,
+    RunTrigger,
     StageOutput,
     StageResult,
     VerificationRun,
@@ -166,7 +169,7 @@ def end_locked_run(
         holder="", lease_until=None, waiting_for="", waiting_subject="", waiting_since=None, waiting_until=None
     )
     add_event(run_id=run.pk, kind="finished", at=at)
-    if reason_code is not None and ATTRIBUTION[reason_code] is Attribution.PLATFORM and not _protected_began(run):
+    if reason_code is not None and ATTRIBUTION[reason_code] is Attribution.PLATFORM and _cost_quota(run):
         refund_quota(submission_id=run.submission_id, at=at)
     for listener in _listeners:
         listener(FinishedRun(run_id=run.pk, submission_id=run.submission_id, at=at))
@@ -192,8 +195,17 @@ def _output_of(result: StageResult) -> Output:
     return StageOutput.objects.get(pk=result.pk)
 
 
-def _protected_began(run: VerificationRun) -> bool:
-    return run.stage_results.filter(is_protected=True).exists()
+def _cost_quota(run: VerificationRun) -> bool:
+    """True if an end of the platform's making gives the Submission's cost back.
+
+    A rerun cost nothing. Once a protected stage has begun, its end may tell something about sealed bytes.
+    """
+    if run.trigger == RunTrigger.RERUN:
+        return False
+    begun = RunEvent.objects.filter(run=run, kind="stage_started").values("stage_key")
+    return not StageSlot.objects.filter(
+        stage__contract=run.contract_id, stage__key__in=begun, slot__sealed=True
+    ).exists()
 
 
 def _write_output(result: StageResult, done: StageDone, at: datetime) -> None:
