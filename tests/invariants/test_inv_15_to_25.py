@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 
 from accounts.clock import database_now
 from blobs.services import blob_name, blob_store, end_hold
