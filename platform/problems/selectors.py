@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import DateTimeField, Exists, F, Func, OuterRef, Q, QuerySet, Subquery
 from django.db.models.expressions import ExpressionWrapper
 from django.db.models.fields import BooleanField
 from django.db.models.functions import JSONObject
@@ -36,13 +36,17 @@ class SiblingRevision:
 
 @dataclass(frozen=True)
 class ReadableRevision:
-    """A revision as its page needs it. `current_number` is the newest published one's, None where none is."""
+    """A revision as its page needs it. `current_number` is the newest published one's, None where none is.
+
+    `read_at` is the moment of reading by the database's clock.
+    """
 
     revision: ProblemRevision
     is_managed: bool
     current_number: int | None
     siblings: tuple[SiblingRevision, ...]
     roles: tuple[dict[str, Any], ...]
+    read_at: datetime
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ def revision_for(viewer: Viewer, slug: str, number: int | None = None) -> Readab
         .annotate(
             is_managed=managed_by(viewer, "problem_id"),
             is_draft=ExpressionWrapper(Q(published_at=None), output_field=BooleanField()),
+            read_at=Func(function="clock_timestamp", output_field=DateTimeField()),
             current_number=Subquery(
                 siblings.filter(published_at__isnull=False).order_by("-number").values("number")[:1]
             ),
@@ -150,7 +155,14 @@ def revision_for(viewer: Viewer, slug: str, number: int | None = None) -> Readab
         )
         for sibling in found.all_revisions
     )
-    return ReadableRevision(found, found.is_managed, found.current_number, siblings_read, tuple(found.roles))
+    return ReadableRevision(
+        revision=found,
+        is_managed=found.is_managed,
+        current_number=found.current_number,
+        siblings=siblings_read,
+        roles=tuple(found.roles),
+        read_at=found.read_at,
+    )
 
 
 def bound_slots(revision: ProblemRevision) -> list[BoundSlot]:

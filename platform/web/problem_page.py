@@ -46,9 +46,9 @@ class SubmitAct:
     why_not: str = ""
 
 
-def problem_context(found: ReadableRevision, viewer: Viewer, *, page_number: int, at: datetime) -> dict[str, Any]:
+def problem_context(found: ReadableRevision, viewer: Viewer, *, page_number: int) -> dict[str, Any]:
     """Everything the page of one revision shows to one viewer."""
-    revision, problem = found.revision, found.revision.problem
+    revision, problem, at = found.revision, found.revision.problem, found.read_at
     contract = revision.verifier_contract
     stages = plan_stages(contract.pk) if contract else []
     slots = bound_slots(revision) if contract else []
@@ -199,7 +199,7 @@ def verdict_state(derived: DerivedState, *, pins_contract: bool) -> str:
 
 def counted_page(rows: Sequence[Any], *, total: int, number: int, size: int) -> "Page[Any]":
     """A page of rows that were fetched together with their total."""
-    paginator: "Paginator[Any]" = Paginator(range(total), size)
+    paginator: Paginator[Any] = Paginator(range(total), size)
     return Page(rows, number, paginator)
 
 

@@ -60,8 +60,7 @@ def _page(request: HttpRequest, slug: str, number: int | None) -> HttpResponse:
     found = revision_for(request.user, slug, number)
     if found is None:
         raise Http404
-    at = database_now()
-    context = problem_context(found, request.user, page_number=page_number_of(request.GET.get("page", "")), at=at)
+    context = problem_context(found, request.user, page_number=page_number_of(request.GET.get("page", "")))
     problem = found.revision.problem
     context["crumbs"] = (
         [("Problems", "/problems/"), (problem.title, "")]
