@@ -167,7 +167,9 @@ class Postgres:
         """The server as a child in the foreground."""
         settings = [
             "listen_addresses=", f"unix_socket_directories={self.sockets}", "unix_socket_permissions=0700",
-            "max_connections=60", "shared_buffers=48MB", "timezone=UTC", "log_timezone=UTC",
+            # Small: each connection's process counts what it touched of it. The kernel caches the same files.
+            "max_connections=60", "shared_buffers=16MB", "max_logical_replication_workers=0",
+            "timezone=UTC", "log_timezone=UTC",
             "log_checkpoints=off", "log_min_messages=warning", "log_min_error_statement=panic", "jit=off",
         ]  # fmt: skip
         if self._major() >= 18:  # its three I/O workers cost memory and bring nothing at this size

@@ -1,8 +1,8 @@
 """One process that starts the platform's services in order, keeps them running, and ends them together.
 
 `make run` is this module. It knows no Django: database and broker (unless addresses are given), then migrations and
-the demonstration, then web, worker and beat. A child that ends is started again, with growing pauses. When this
-process dies without a word, the kernel ends its children (see `processes`).
+the demonstration, then web and two workers, one of which carries beat. A child that ends is started again, with
+growing pauses. When this process dies without a word, the kernel ends its children (see `processes`).
 """
 
 import contextlib
@@ -34,7 +34,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S, STEADY_AFTER_S = 0.5, 15.0, 30.0
 MAX_LOG_BYTES = 5_000_000
 WARM_UP = (
     "import django; django.setup(); import config.urls, gunicorn.app.wsgiapp, gunicorn.workers.gthread, "
-    "celery.bin.celery, celery.apps.worker, celery.apps.beat, celery.concurrency.prefork, kombu.transport.redis"
+    "config.worker, celery.concurrency.prefork, celery.concurrency.solo, kombu.transport.redis"
 )
 
 
@@ -184,7 +184,7 @@ class Supervisor:
         return self.given.get("TFP_SITE_URL", f"http://127.0.0.1:{self.port}")
 
     def _app_identity(self, environment: dict[str, str]) -> Identity | None:
-        """Whom web, worker and beat run as: never root, unless nobody else can read this installation."""
+        """Whom web and workers run as: never root, unless nobody else can read this installation."""
         identity = self.server_identity
         if identity is None:
             return None
@@ -226,26 +226,22 @@ class Supervisor:
 
     def _start_apps(self, environment: dict[str, str]) -> None:
         own = {key: value for key, value in environment.items() if key != "DATABASE_OWNER_URL"}
-        celery = [sys.executable, "-m", "celery", "-q", "-A"]
         web = [
             sys.executable, "-m", "gunicorn", "config.wsgi:application", "--bind", f"127.0.0.1:{self.port}",
             "--worker-class", "gthread", "--workers", "1", "--threads", "4", "--no-control-socket",
             "--log-level", "warning", "--graceful-timeout", "8",
         ]  # fmt: skip
-        worker = [*celery, "config.celery", "worker", "--without-gossip", "--without-mingle"]
-        # Sweeps and wake-ups must come through while every process of the other worker is inside a long check.
-        sandbox = [*worker, "-n", "sandbox@%h", "-Q", "sandbox", "-c", "2"]
-        default = [*worker, "-n", "default@%h", "-Q", "default", "--pool", "solo"]
-        beat = [*celery, "config.beat", "beat", "--schedule", str(self.var / "run" / "beat"), "--pidfile", ""]
+        worker = [sys.executable, "-m", "config.worker"]
         # The checks are the tests' affair; here they would load every page's code into the workers.
         own["CELERY_SKIP_CHECKS"] = "true"
+        # Threads share heaps instead of keeping one each: some 10 MB less for the web.
+        own["MALLOC_ARENA_MAX"] = "2"
         # Said once, in our own words (see `_app_identity`).
         own["PYTHONWARNINGS"] = "ignore:You're running the worker with superuser"
         for name, argv, death in (
             ("web", web, signal.SIGQUIT),
-            ("sandbox worker", sandbox, signal.SIGKILL),
-            ("default worker", default, signal.SIGKILL),
-            ("beat", beat, signal.SIGKILL),
+            ("sandbox worker", [*worker, "sandbox"], signal.SIGKILL),
+            ("default worker", [*worker, "default"], signal.SIGKILL),
         ):
             self._add(Program(name, argv, own, ROOT, self.app_identity, death_signal=death))
         self._await("web", lambda: _answers(f"http://127.0.0.1:{self.port}/healthz"))
