@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -140,6 +141,29 @@ def gunicorn_url(child_environment: dict[str, str], tmp_path: Path) -> Iterator[
         raise
     finally:
         child.stop()
+
+
+def children_of(pid: int) -> list[int]:
+    """The process ids of a process's own children."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_alive(pid: int) -> bool:
+    """False for a process that is gone, or only a name that its parent has not read yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def eventually(claim: Callable[[], bool], *, within_s: float = 30) -> bool:
+    """Whether the claim comes true in time."""
+    deadline = time.monotonic() + within_s
+    while not claim():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def _start(name: str, argv: list[str], env: dict[str, str], directory: Path) -> ChildProcess:

@@ -5,7 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from config.processes import (
     wait_until,
     write_private,
 )
+from tests.services import eventually, is_alive
 
 STRANGER = Identity(uid=64_123, gid=64_123)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
@@ -91,7 +91,7 @@ def test_ending_a_child_ends_its_whole_session(tmp_path: Path):
     end(process, signal.SIGTERM, patience_s=0.3)
 
     assert process.returncode == -signal.SIGKILL
-    assert has_ended(int(log.read_text()))
+    assert eventually(lambda: not is_alive(int(log.read_text())))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
@@ -112,7 +112,7 @@ def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path):
     parent.kill()
     parent.wait()
 
-    assert has_ended(int(log.read_text()))
+    assert eventually(lambda: not is_alive(int(log.read_text())))
 
 
 def test_waiting_for_a_program_that_ended_says_so():
@@ -120,15 +120,3 @@ def test_waiting_for_a_program_that_ended_says_so():
 
     with pytest.raises(RuntimeError, match="false ended with status 1 before it was ready"):
         wait_until(lambda: False, process, name="false", timeout_s=10)
-
-
-def has_ended(pid: int) -> bool:
-    """Whether the process goes away (or is only a name in the table) before long."""
-    for _ in range(200):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.05)
-    return False

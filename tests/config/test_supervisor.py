@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from config import services
+from tests.services import children_of, eventually, is_alive
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_WITHIN_S = 120
@@ -70,10 +71,6 @@ def environment(var: Path, port: int) -> dict[str, str]:
     return passed | {"TFP_VAR_DIR": str(var), "TFP_PORT": str(port), "PYTHONPATH": source_roots}
 
 
-def children_of(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 @pytest.fixture(scope="module")
 def var() -> Iterator[Path]:
     """One state directory for the module, so that only the first start makes a database."""
@@ -96,23 +93,6 @@ def start(var: Path, tmp_path: Path) -> Iterator[Start]:
         if platform.process.poll() is None:
             platform.process.terminate()
             platform.process.wait(60)
-
-
-def eventually(claim: Callable[[], bool]) -> bool:
-    """Whether the claim comes true within half a minute."""
-    deadline = time.monotonic() + 30
-    while not claim():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_killed_children_come_back_and_a_second_start_is_refused(start: Start):
