@@ -147,6 +147,7 @@ def _validator_class(*, strict_integers: bool) -> type[Draft202012Validator]:
     extended: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]
         Draft202012Validator,
         validators={
+            "properties": _properties,
             "required": _required,
             "dependentRequired": _dependent_required,
             "additionalProperties": _additional_properties,
@@ -156,6 +157,21 @@ def _validator_class(*, strict_integers: bool) -> type[Draft202012Validator]:
         type_checker=checker,
     )
     return extended
+
+
+def _properties(
+    validator: Any, properties: Mapping[str, Any], instance: object, _: object
+) -> Iterator[ValidationError]:
+    """As the standard keyword, but a member whose schema is false is itself pointed at, not the object around it."""
+    from jsonschema.exceptions import ValidationError
+
+    if not isinstance(instance, dict):
+        return
+    for name, schema in properties.items():
+        if name in instance and schema is False:
+            yield ValidationError("forbidden", path=[name], validator="forbidden", instance=instance[name])
+        elif name in instance:
+            yield from validator.descend(instance[name], schema, path=name, schema_path=name)
 
 
 def _required(_: object, names: Iterable[str], instance: object, __: object) -> Iterator[ValidationError]:

@@ -23,7 +23,7 @@ _TYPES: Final[tuple[tuple[type, str], ...]] = (
 
 def describe(error: ValidationError) -> str:
     """A sentence of our own; the library's would quote the whole, possibly hostile, value."""
-    words = _SENTENCES.get(str(error.validator))
+    words = _SENTENCES.get(str(error.validator or "forbidden"))
     if words is not None:
         return words(error.validator_value, error)
     return f"the rule {shown(str(error.validator))} does not hold for {shown(error.instance)}"
@@ -77,6 +77,6 @@ _SENTENCES: Final[Mapping[str, Callable[[Any, ValidationError], str]]] = Mapping
         "exclusiveMinimum": lambda value, error: f"expected more than {shown(value)}, found {shown(error.instance)}",
         "exclusiveMaximum": lambda value, error: f"expected less than {shown(value)}, found {shown(error.instance)}",
         "multipleOf": lambda value, error: f"expected a multiple of {shown(value)}, found {shown(error.instance)}",
-        "None": lambda _, __: "nothing is allowed here; remove it",
+        "forbidden": lambda _, __: "nothing is allowed here; remove it",
     }
 )
