@@ -1,6 +1,5 @@
 """Fields that all records share: typed ids and hashes."""
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,31 +52,6 @@ class HashField(_CharField):
         """The plain CharField that the database holds."""
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.CharField", list(args), kwargs
-
-
-class DocumentDecoder(json.JSONDecoder):
-    """Reads JSON as `parse_json` does: no integer beyond 2^53 - 1, which jsonb makes of a float such as 1e22."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**(kwargs | {"parse_int": _number}))
-
-
-def _number(text: str) -> int | float:
-    number = int(text)
-    return number if abs(number) < 1 << 53 else float(text)
-
-
-class DocumentField(models.JSONField):
-    """Part of a document that is hashed; migrations see a plain JSONField."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**(kwargs | {"decoder": DocumentDecoder}))
-
-    def deconstruct(self) -> tuple[str, str, list[Any], dict[str, Any]]:
-        """The plain JSONField that the database holds."""
-        name, _, args, kwargs = super().deconstruct()
-        kwargs.pop("decoder", None)
-        return name, "django.db.models.JSONField", list(args), kwargs
 
 
 def hash_check(column: str, *, name: str) -> models.CheckConstraint:

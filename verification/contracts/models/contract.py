@@ -5,7 +5,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from accounts.fields import DocumentField, HashField, IdField, hash_check, key_check
+from accounts.fields import HashField, IdField, hash_check, key_check
 from accounts.records import Record, kept, only_moves, refuse, set_once, settled_with, trigger, write_once
 
 INSERT_OR_UPDATE = pgtrigger.Insert | pgtrigger.Update
@@ -210,13 +210,13 @@ class ContractStage(Record):
     description_md = models.TextField(blank=True)
     result_kind = models.CharField(max_length=16, blank=True)
     selects_slots = models.BooleanField(default=False)
-    evidence_schema = DocumentField(null=True, blank=True)
+    evidence_schema = models.JSONField(null=True, blank=True)
     review_protocol = models.ForeignKey(
         "reviews.ReviewProtocol", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     external_system = models.CharField(max_length=120, blank=True)
     rule_owner = models.CharField(max_length=16, blank=True)
-    acceptance = DocumentField(null=True, blank=True)
+    acceptance = models.JSONField(null=True, blank=True)
     partner_rule_title = models.CharField(max_length=200, blank=True)
     partner_rule_url = models.URLField(max_length=2000, blank=True)
     deadline_s = models.PositiveIntegerField(null=True, blank=True)
