@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from blobs.services import BytesGone, copy_verified
+from blobs.services import BytesDiffer, BytesGone, copy_verified
 from verification.contracts.documents import NORMATIVE_RELATIONS
 from verification.contracts.models import VerifierContract, VerifierImplementation
 from verification.engine.checkers.registry import BUILTINS
@@ -107,7 +107,7 @@ def execute(
             source = place_bytes(
                 folder, implementation.program.content_hash, size_bytes=implementation.program.size_bytes
             )
-        except BytesGone as gone:
+        except (BytesGone, BytesDiffer) as gone:
             raise ProgramMissing(str(gone)) from gone
         program = InputFile(mount=CHECKER_PATH, source=source)
     invocation = Invocation(
