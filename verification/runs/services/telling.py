@@ -19,9 +19,7 @@ def evidence_text(run: VerificationRun) -> str:
     """`evidence_md` of a run whose outcome is set on the instance; codes, counts, times and digests only."""
     if run.finished_at is None:
         raise ValueError("expected a run whose finished_at is set")
-    results = list(
-        run.stage_results.select_related("stage", "output").order_by("position")
-    )
+    results = list(run.stage_results.select_related("stage", "output").order_by("position"))
     protected = [result.pk for result in results if result.is_protected]
     hidden = {o.stage_result_id: o for o in ProtectedOutput.objects.filter(pk__in=protected)} if protected else {}
     inputs = [
