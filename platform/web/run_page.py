@@ -6,6 +6,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from verification.engine.reasons import ATTRIBUTION, Attribution
 from verification.runs.documents import is_settled, record_bytes
 from verification.runs.models import RunStatus
 from verification.runs.projection import ProjectedRun, ProjectedStage
@@ -15,6 +16,8 @@ from web.digests import compare
 from web.quantities import size_words
 from web.run_words import Surroundings, now_words, run_words
 from web.states import state_of
+
+MACHINERY = frozenset({Attribution.PLATFORM, Attribution.VERIFIER})
 
 
 def run_context(run: ProjectedRun, *, at: datetime, given: str = "") -> dict[str, Any]:
@@ -27,6 +30,7 @@ def run_context(run: ProjectedRun, *, at: datetime, given: str = "") -> dict[str
         "words": words,
         "state_word": words.label or state_of(words.state).label,
         "notes": notes(run, later),
+        "is_your_turn": _is_submitters_turn(run),
         "stages": run_parts.stage_rows(run, around),
         "durations": run_parts.machine_times(run),
         "facts": run_parts.facts(run),
@@ -43,10 +47,20 @@ def run_context(run: ProjectedRun, *, at: datetime, given: str = "") -> dict[str
             "record_digest": digest,
             "record_size": size_words(len(record)),
             "command": run_parts.command(run),
+            "command_html": run_parts.command_html(run),
             "given": given,
             "answer": compare(digest, given),
         }
     return context
+
+
+def _is_submitters_turn(run: ProjectedRun) -> bool:
+    """True for the submitter of what a new Submission can mend: not of passes, nor of what the machinery failed at."""
+    if not run.is_submitter or run.status != RunStatus.FINISHED:
+        return False
+    if run.is_revoked:
+        return True
+    return run.reason_code is not None and ATTRIBUTION[run.reason_code] not in MACHINERY
 
 
 def crumbs(run: ProjectedRun) -> list[tuple[str, str]]:

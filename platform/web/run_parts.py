@@ -270,12 +270,21 @@ def _evidence_rows(run: ProjectedRun, stage: ProjectedStage) -> list[dict[str, A
 
 def command(run: ProjectedRun) -> str:
     """What to type to repeat the check on one's own machine."""
-    named = [
-        f"--artifact {given.key}={shlex.quote(safe_filename(given.filename, fallback=given.key))}"
-        for given in run.inputs
-        if given.kind == "artifact" and given.has_role
-    ]
-    return " ".join(["tfp", "verify", run.problem_slug, "--revision", str(run.revision_number), *named])
+    return " ".join(_command_words(run))
+
+
+def command_html(run: ProjectedRun) -> SafeString:
+    """The same for the page: a line never breaks inside an option's name, at its hyphens."""
+    words = ((SafeString(" tight") if word.startswith("--") else "", word) for word in _command_words(run))
+    return format_html_join(" ", '<span class="word{}">{}</span>', words)
+
+
+def _command_words(run: ProjectedRun) -> list[str]:
+    words = ["tfp", "verify", run.problem_slug, "--revision", str(run.revision_number)]
+    for given in run.inputs:
+        if given.kind == "artifact" and given.has_role:
+            words += ["--artifact", f"{given.key}={shlex.quote(safe_filename(given.filename, fallback=given.key))}"]
+    return words
 
 
 def record_entries(run: ProjectedRun, later: Sequence[ToldRun]) -> list[dict[str, Any]]:

@@ -191,12 +191,12 @@ def _under_way(run: ProjectedRun, around: Surroundings) -> Words:
     if run.wait is not None:
         return _queued(run, around)
     if stage is None or stage.state != "running":
-        return Words("running", "A runner has it and reads every input again before it checks anything.", (_leave(),))
+        return Words("running", "A runner has it and reads every input again before it checks anything.", _leave(run))
     where = f"Stage {stage.number} of {len(run.stages)}, {stage.title}."
     limit = (around.limits or {}).get(stage.key)
     took = "" if stage.started_at is None else f" {running_words(stage.started_at, limit, around.at)}."
     started = [] if run.started_at is None else [_started(run, run.started_at)]
-    return Words("running", where + took, (*started, _leave()))
+    return Words("running", where + took, (*started, *_leave(run)))
 
 
 def running_words(started_at: datetime, limit_s: int | None, at: datetime) -> str:
@@ -214,9 +214,9 @@ def _queued(run: ProjectedRun, around: Surroundings) -> Words:
     faults = [at for at, kind, _ in run.events if kind == "fault"]
     if faults and run.events[-1][1] == "fault":
         sentence = f"The machinery failed at {now_words(faults[-1], 'clock')} and tries again by itself."
-        return Words("queued", sentence, ("Nothing is asked of you. Your place is kept.", _leave()))
+        return Words("queued", sentence, ("Nothing is asked of you. Your place is kept.", *_leave(run)))
     sentence = f"Waiting for a free runner since {now_words(run.created_at, 'clock')}."
-    return Words("queued", sentence, tuple(line for line in (queue_words(around.place), _leave()) if line))
+    return Words("queued", sentence, (*filter(None, [queue_words(around.place)]), *_leave(run)))
 
 
 def _waiting(run: ProjectedRun) -> Words:
@@ -225,11 +225,12 @@ def _waiting(run: ProjectedRun) -> Words:
     lines = [f"Since {now_words(run.wait.since, 'minutes')}. Your place is kept."]
     if run.wait.until is not None:
         lines.append(f"If nothing happens by {now_words(run.wait.until, 'minutes')}, the run ends inconclusive.")
-    return Words("waiting", run.wait.text, (*lines, _leave()))
+    return Words("waiting", run.wait.text, (*lines, *_leave(run)))
 
 
-def _leave() -> str:
-    return "You can close this page; a notice tells the submitter when there is a result."
+def _leave(run: ProjectedRun) -> tuple[str, ...]:
+    """What the submitter may do meanwhile."""
+    return ("You can close this page; a notice waits for you when there is a result.",) if run.is_submitter else ()
 
 
 def lower_first(text: str) -> str:

@@ -28,7 +28,7 @@ def usage(label: str, used: float, limit: float, unit: str) -> dict[str, Any]:
 def _of(used: float, limit: float, unit: str) -> str:
     """Both amounts, the unit said once where it is the same: `476 of 512 MB`."""
     if unit == "s" and limit <= _LONGEST_IN_SECONDS:
-        return f"{used:.1f} of {limit:g} s"
+        return f"{duration_words(used) if 0 < used < 0.1 else f'{used:.1f}'} of {limit:g} s"
     words, limit_words = _amount(used, unit), _amount(limit, unit)
     number, _, word = words.rpartition(" ")
     shared = number and limit_words.endswith(f" {word}") and limit_words.count(" ") == words.count(" ") == 1
