@@ -17,9 +17,14 @@ import psycopg
 import pytest
 from django.db import connections
 from django.test import TransactionTestCase
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 
 from config import prepare, services
+
+# A busy machine is no finding: no test depends on how fast an example runs.
+settings.register_profile("tfp", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tfp")
 
 pytest_plugins = ("tests.services", "tests.browser", "tests.factories.stores")
 
