@@ -101,7 +101,7 @@ evidence_schemas = st.none() | st.just(
 
 
 @st.composite
-def stages(draw: st.DrawFn, key: str, kind: str, slot_keys: list[str]) -> dict[str, Any]:
+def stages(draw: st.DrawFn, key: str, kind: str, slot_keys: list[str], has_sealed: bool) -> dict[str, Any]:
     """A stage of the given kind, valid beside the given slots."""
     stage: dict[str, Any] = {"key": key, "kind": kind, "title": draw(texts), "description_md": draw(texts)}
     if kind == "review":
@@ -117,7 +117,10 @@ def stages(draw: st.DrawFn, key: str, kind: str, slot_keys: list[str]) -> dict[s
             "deadline_s": draw(st.integers(60, 7_776_000)),
         }
     selected = draw(st.lists(st.sampled_from(slot_keys), unique=True)) if slot_keys else []
-    optional = draw(st.lists(st.sampled_from(selected), unique=True)) if selected else []
+    if not has_sealed and draw(st.booleans()):
+        selected = None
+    chosen = slot_keys if selected is None else selected
+    optional = draw(st.lists(st.sampled_from(chosen), unique=True)) if chosen else []
     return stage | {
         "reference_input_slots": selected,
         "optional_reference_slots": optional,
@@ -175,11 +178,17 @@ evidence_values = st.dictionaries(
 )
 
 
+def chosen_slots(contract: dict[str, Any], stage: dict[str, Any]) -> list[str]:
+    """Keys of the slots that a sandbox stage names, or of all where it names none."""
+    named = stage["reference_input_slots"]
+    return [slot["key"] for slot in contract["reference_inputs"]] if named is None else named
+
+
 @st.composite
 def fixtures(draw: st.DrawFn, contract: dict[str, Any], stage: dict[str, Any], key: str) -> dict[str, Any]:
     """A fixture of a sandbox stage that keeps every rule."""
     required = {slot["key"] for slot in contract["reference_inputs"] if slot["required"]}
-    bound = [slot for slot in stage["reference_input_slots"] if slot in required or draw(st.booleans())]
+    bound = [slot for slot in chosen_slots(contract, stage) if slot in required or draw(st.booleans())]
     expected = draw(st.sampled_from(["verified", "refuted", "inconclusive"]))
     is_scored = contract["result_kind"] == "score" and stage["result_kind"] != "pass_fail"
     return {
@@ -204,14 +213,15 @@ def contracts(draw: st.DrawFn) -> dict[str, Any]:
     kinds = ["sandbox", *draw(st.lists(st.sampled_from(["sandbox", "review", "external"]), max_size=2))]
     is_scored = draw(st.booleans())
     declared = [draw(slots(key)) for key in slot_keys]
-    release = (
-        st.sampled_from(["immediate", "with_labels"]) if any(s["sealed"] for s in declared) else st.just("immediate")
-    )
+    has_sealed = any(slot["sealed"] for slot in declared)
+    release = st.sampled_from(["immediate", "with_labels"]) if has_sealed else st.just("immediate")
     contract: dict[str, Any] = {
         "schema": "tfp.verifier-contract/v1",
         "statement_md": draw(texts),
         "reference_inputs": declared,
-        "stages": [draw(stages(key, kind, slot_keys)) for key, kind in zip(stage_keys, kinds, strict=False)],
+        "stages": [
+            draw(stages(key, kind, slot_keys, has_sealed)) for key, kind in zip(stage_keys, kinds, strict=False)
+        ],
         "submission_requirements": {
             "required_artifacts": [
                 {"role": role, "media_types": ["text/plain"], "max_bytes": draw(st.integers(1, 10**6))}
@@ -254,7 +264,7 @@ def bindings(draw: st.DrawFn, contract: dict[str, Any]) -> list[dict[str, Any]]:
     mounted: set[str] = set()
     for stage in contract["stages"]:
         if stage["kind"] == "sandbox":
-            mounted |= set(stage["reference_input_slots"]) - set(stage["optional_reference_slots"])
+            mounted |= set(chosen_slots(contract, stage)) - set(stage["optional_reference_slots"])
     bound = []
     for slot in contract["reference_inputs"]:
         may_link = not slot["sealed"] and not (slot["required"] and slot["key"] in mounted)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import evidence_values, hostile_values, rules
@@ -23,12 +23,14 @@ def compare(op: str, value: Any, found: Any) -> Result:
     return decide({"pointer": "/a", "op": op, "value": value}, {"a": found})
 
 
+@settings(deadline=None)
 @given(rule=rules(), evidence=evidence_values)
 def test_every_rule_decides_and_not_turns_it_round(rule: dict[str, Any], evidence: Any):
     assert rule_findings(rule) == []
     assert decide({"not": rule}, evidence) == NEGATED[decide(rule, evidence)]
 
 
+@settings(deadline=None)
 @given(children=st.lists(rules(), min_size=1, max_size=4), evidence=evidence_values)
 def test_all_is_the_least_and_any_the_greatest_of_its_parts(children: list[dict[str, Any]], evidence: Any):
     ranks = [RANK[decide(child, evidence)] for child in children]
@@ -37,6 +39,7 @@ def test_all_is_the_least_and_any_the_greatest_of_its_parts(children: list[dict[
     assert RANK[decide({"any": children}, evidence)] == max(ranks)
 
 
+@settings(deadline=None)
 @given(children=st.lists(rules(), min_size=1, max_size=4), evidence=evidence_values, data=st.data())
 def test_the_order_of_parts_does_not_matter(children: list[dict[str, Any]], evidence: Any, data: st.DataObject):
     other = data.draw(st.permutations(children))
@@ -45,6 +48,7 @@ def test_the_order_of_parts_does_not_matter(children: list[dict[str, Any]], evid
     assert decide({"any": other}, evidence) == decide({"any": children}, evidence)
 
 
+@settings(deadline=None)
 @given(children=st.lists(rules(), min_size=1, max_size=4), evidence=evidence_values)
 def test_de_morgan_holds(children: list[dict[str, Any]], evidence: Any):
     inverted = {"any": [{"not": child} for child in children]}
@@ -67,6 +71,7 @@ def test_the_table_of_kleene(first: dict[str, Any], second: dict[str, Any], both
     assert (decide({"all": [first, second]}, {}), decide({"any": [first, second]}, {})) == (both, either)
 
 
+@settings(deadline=None)
 @given(evidence=hostile_values, rule=rules())
 def test_any_evidence_is_decided(evidence: Any, rule: dict[str, Any]):
     assert decide(rule, evidence) in {V, R, I}
@@ -191,6 +196,7 @@ def test_a_rule_at_the_limits_is_one():
     assert rule_findings({"all": [TRUE] * (MAX_RULE_NODES - 1)}) == []
 
 
+@settings(deadline=None)
 @given(rule=hostile_values)
 def test_any_value_is_judged_as_a_rule(rule: Any):
     findings = rule_findings(rule)

@@ -123,6 +123,7 @@ def test_equal_bytes_are_equal_inputs_whatever_they_are_called(contract: dict[st
     assert fixture_inputs_hash({**fixture, "summary_md": name}) != fixture_inputs_hash(fixture)
 
 
+@settings(deadline=None)
 @given(path=st.sampled_from(leaves({name: value for name, value in IMPLEMENTATION.items() if name != "schema"})))
 def test_every_leaf_of_an_implementation_counts(path: tuple[str | int, ...]):
     changed = with_leaf(IMPLEMENTATION, path, "another")
@@ -162,6 +163,7 @@ def test_a_revision_hashes_alike_for_those_who_see_sealed_hashes_and_those_who_d
     assert revision_content_hash(elsewhere) == revision_content_hash(_revision(bound))
 
 
+@settings(deadline=None)
 @given(commitments=st.lists(hashes, min_size=2, max_size=2, unique=True))
 def test_another_commitment_is_another_revision(commitments: list[str]):
     common = {"key": "labels", "kind": "stored", "media_type": "text/csv", "filename": "labels.csv"}
@@ -184,6 +186,7 @@ def test_a_commitment_is_the_hash_of_salt_key_length_and_bytes():
     assert commitment(SALT, "labels", b"abc") == f"sha256:{expected}"
 
 
+@settings(deadline=None)
 @given(content=st.binary(max_size=64), cut=st.integers(0, 64), key=keys)
 def test_a_commitment_does_not_depend_on_how_the_bytes_arrive(content: bytes, cut: int, key: str):
     chunks = [content[:cut], content[cut:]]
@@ -191,6 +194,7 @@ def test_a_commitment_does_not_depend_on_how_the_bytes_arrive(content: bytes, cu
     assert commitment_of_chunks(SALT, key, len(content), chunks) == commitment(SALT, key, content)
 
 
+@settings(deadline=None)
 @given(first=st.tuples(keys, st.binary(max_size=9)), second=st.tuples(keys, st.binary(max_size=9)))
 def test_different_content_or_slots_have_different_commitments(first: tuple[str, bytes], second: tuple[str, bytes]):
     assert (commitment(SALT, *first) == commitment(SALT, *second)) is (first == second)

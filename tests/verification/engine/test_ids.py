@@ -4,7 +4,7 @@ import re
 import uuid
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verification.engine.ids import KEY_PATTERN, PREFIXES, InvalidId, format_id, is_key, parse_id, uuid7
@@ -14,6 +14,7 @@ RANDOM = st.integers(0, 2**74 - 1)
 IDS = st.builds(uuid7, MOMENTS, RANDOM)
 
 
+@settings(deadline=None)
 @given(prefix=st.sampled_from(sorted(PREFIXES)), value=st.uuids())
 def test_an_id_reads_back_as_what_it_names(prefix: str, value: uuid.UUID):
     text = format_id(prefix, value)
@@ -22,6 +23,7 @@ def test_an_id_reads_back_as_what_it_names(prefix: str, value: uuid.UUID):
     assert re.fullmatch(r"[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}", text)
 
 
+@settings(deadline=None)
 @given(earlier=MOMENTS, later=MOMENTS, first=RANDOM, second=RANDOM)
 def test_ids_of_later_milliseconds_sort_later(earlier: int, later: int, first: int, second: int):
     low, high = sorted((earlier, later))
@@ -31,6 +33,7 @@ def test_ids_of_later_milliseconds_sort_later(earlier: int, later: int, first: i
     assert ordered or low == high
 
 
+@settings(deadline=None)
 @given(milliseconds=MOMENTS, random_bits=RANDOM)
 def test_a_uuid7_has_its_version_its_variant_and_its_moment(milliseconds: int, random_bits: int):
     value = uuid7(milliseconds, random_bits)
@@ -74,6 +77,7 @@ def test_only_the_canonical_spelling_is_an_id(text: str):
         parse_id(text)
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=40))
 def test_any_text_is_an_id_or_refused_as_one(text: str):
     try:
@@ -89,6 +93,7 @@ def test_an_unknown_prefix_is_refused():
         format_id("run", uuid7(0, 0))
 
 
+@settings(deadline=None)
 @given(text=st.from_regex(KEY_PATTERN, fullmatch=True))
 def test_what_matches_the_pattern_is_a_key(text: str):
     assert is_key(text) is True

@@ -8,9 +8,8 @@ from typing import Any
 
 def effective_result_kind(contract: Mapping[str, Any], stage: Mapping[str, Any]) -> str:
     """`score` for a sandbox stage of a scored Contract that does not say otherwise, else `pass_fail`."""
-    if stage["kind"] != "sandbox":
-        return "pass_fail"
-    return str(stage["result_kind"] or contract["result_kind"])
+    is_scored = contract["result_kind"] == "score" and stage["kind"] == "sandbox"
+    return "score" if is_scored and stage["result_kind"] != "pass_fail" else "pass_fail"
 
 
 def selected_slots(contract: Mapping[str, Any], stage: Mapping[str, Any]) -> tuple[str, ...]:
