@@ -104,11 +104,13 @@ class PlatformStatus:
 
 def platform_status(*, at: datetime) -> PlatformStatus:
     """How the machinery stands at that moment, in six queries."""
-    waiting = ~Q(execution__waiting_for="")
+    waiting, is_held = ~Q(execution__waiting_for=""), Q(execution__lease_until__gt=at)
+    # A run that was taken but has not begun its first stage is still named queued, and nobody waits for it any more.
+    queued = Q(status=RunStatus.QUEUED, execution__waiting_for="") & (Q(execution__lease_until=None) | ~is_held)
     open_runs = VerificationRun.objects.exclude(status=RunStatus.FINISHED).aggregate(
-        queued=Count("pk", filter=Q(status=RunStatus.QUEUED) & ~waiting),
-        oldest=Min("created_at", filter=Q(status=RunStatus.QUEUED) & ~waiting),
-        running=Count("pk", filter=Q(status=RunStatus.RUNNING) & ~waiting),
+        queued=Count("pk", filter=queued),
+        oldest=Min("created_at", filter=queued),
+        running=Count("pk", filter=is_held | Q(status=RunStatus.RUNNING, execution__waiting_for="")),
         waiting=Count("pk", filter=waiting),
     )
     lately = VerificationRun.objects.filter(finished_at__gt=at - DAY, finished_at__lte=at)
