@@ -3,8 +3,11 @@
 With JavaScript the page changes by itself; without, the same pages after a reload. Real web server, worker and broker.
 """
 
+import os
 import re
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +16,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.factories.problems import published_problem
 from tests.factories.work import JUNK, LIAR, right_answer
+from tests.services import ChildProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text()
@@ -72,19 +76,35 @@ def submit(page: Page) -> None:
 CASES = [("Verified", right_answer), ("Refuted", lambda: LIAR), ("Inconclusive", lambda: JUNK)]
 
 
+@contextmanager
+def held(worker: ChildProcess) -> Iterator[None]:
+    """The worker does nothing meanwhile, so that a page is there before the result is."""
+    os.killpg(worker.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(worker.pid, signal.SIGCONT)
+
+
 def test_with_scripts_each_result_appears_without_reloading(
-    site_url: str, problem_url: str, new_context: NewContext
+    published: None,
+    gunicorn_url: str,
+    celery_worker_process: Callable[..., ChildProcess],
+    new_context: NewContext,
 ) -> None:
+    worker = celery_worker_process(queues="default,sandbox", concurrency=1)
     page = new_context().new_page()
-    register(page, site_url, "ada")
-    attempt = open_attempt(page, problem_url)
+    register(page, gunicorn_url, "ada")
+    attempt = open_attempt(page, f"{gunicorn_url}/problems/three-colours/")
     cancel_an_upload(page)
     for number, (word, answer) in enumerate(CASES, start=1):
         page.goto(attempt)
         upload(page, f"answer{number}.txt", answer())
-        submit(page)
-        page.evaluate("window.isTheSamePage = true")
-        page.get_by_role("link", name="The Submission").focus()
+        with held(worker):
+            submit(page)
+            expect(page.locator("#verdict-word")).to_have_text("Queued")
+            page.evaluate("window.isTheSamePage = true")
+            page.get_by_role("link", name="The Submission").focus()
 
         expect(page.locator("#verdict-word")).to_have_text(word, timeout=VERDICT_MS)
 
