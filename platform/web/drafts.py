@@ -10,7 +10,9 @@ from django.db import transaction
 from django.http import HttpRequest
 
 _KEY = "submission draft of {}"
-_SENT_KEY = "submission sent with {}"
+_SENT_KEY = "submissions sent"
+# As many tokens are remembered as somebody may still have open in tabs.
+MAX_SENT = 20
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,15 @@ def send_once(request: HttpRequest, attempt_id: str, token: str, send: Callable[
     key = str(request.session.session_key)
     Session.objects.select_for_update().filter(pk=key).first()
     session = SessionStore(key)
-    if sent := session.get(_SENT_KEY.format(token)):
-        return str(sent)
+    sent: dict[str, str] = session.get(_SENT_KEY, {})
+    if token in sent:
+        return sent[token]
     kept = session.get(_KEY.format(attempt_id))
     if kept is None or not secrets.compare_digest(str(kept["token"]), token):
         raise DraftGone
     made = send(Draft(tuple(kept["artifact_ids"]), kept["summary_md"], token))
     del session[_KEY.format(attempt_id)]
-    session[_SENT_KEY.format(token)] = made
+    session[_SENT_KEY] = dict([*sent.items(), (token, made)][-MAX_SENT:])
     session.save()
     # The middleware writes the request's session once more; it must be this one.
     request.session = session

@@ -126,18 +126,18 @@ def notes(run: ProjectedRun, later: list[ToldRun]) -> list[dict[str, Any]]:
 
 def _later_note(run: ProjectedRun, newer: ToldRun) -> dict[str, Any]:
     note = {"href": reverse("run", args=[newer.id]), "link": f"See run {newer.number}"}
-    if newer.finished_at is None or newer.result is None:
+    if newer.result is None:
         return note | {"state": "info", "strong": f"Run {newer.number} examines the same Submission again.", "text": ""}
-    when = now_words(newer.finished_at, "minutes")
+    when = "" if newer.finished_at is None else f" on {now_words(newer.finished_at, 'minutes')}"
     if newer.is_revoked:
         return note | {"state": "revoked", "strong": f"Run {newer.number} was revoked.", "text": ""}
     if newer.result.value in ("inconclusive", "error"):
         ended = "in error" if newer.result.value == "error" else "inconclusive"
         stands = " The verdict stands." if run.result in ("verified", "refuted") and not run.is_revoked else ""
-        text = f"Run {newer.number} ended {when}. That says nothing about the work."
+        text = f"Run {newer.number} ended{when}. That says nothing about the work."
         return note | {"state": newer.result.value, "strong": f"A later re-check ended {ended}.{stands}", "text": text}
     word = state_of(newer.result.value).label
-    return note | {"state": newer.result.value, "strong": f"A later run came to {word}.", "text": f"It ended {when}."}
+    return note | {"state": newer.result.value, "strong": f"A later run came to {word}.", "text": f"It ended{when}."}
 
 
 def _surroundings(run: ProjectedRun, at: datetime) -> Surroundings:
