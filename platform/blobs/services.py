@@ -2,11 +2,11 @@
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from io import BytesIO
 from typing import BinaryIO, cast
 
 from django.core.files.base import File
@@ -87,12 +87,7 @@ def hold_staged(*, staged: StagedBytes, holder_kind: str, holder_id: str, at: da
         [Blob(content_hash=staged.content_hash, size_bytes=staged.size_bytes, created_at=at)], ignore_conflicts=True
     )
     blob = _locked(staged.content_hash)
-    name = blob_name(blob.content_hash)
-    if blob.purged_at is not None or not blob_store().exists(name):
-        staged.file.seek(0)
-        blob_store().save(name, File(staged.file))
-        if blob.purged_at is not None:
-            Blob.objects.filter(pk=blob.pk).move(purged_at=None)
+    _store(blob, staged.file)
     _add_hold(blob, holder_kind=holder_kind, holder_id=holder_id, at=at)
     return blob
 
@@ -101,6 +96,38 @@ def keep_bytes(content: bytes, *, holder_kind: str, holder_id: str, at: datetime
     """Keep bytes that are already in memory for a record."""
     with stage_bytes([content], max_bytes=len(content)) as staged:
         return hold_staged(staged=staged, holder_kind=holder_kind, holder_id=holder_id, at=at)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Bytes in memory, and the record that needs them."""
+
+    content: bytes
+    holder_kind: str
+    holder_id: str
+
+
+@transaction.atomic
+def keep_all(kept: Sequence[Kept], *, at: datetime) -> list[Blob]:
+    """Keep bytes that are in memory, each for its record, in as many queries as one; the blobs in the order given."""
+    digests = [f"sha256:{hashlib.sha256(item.content).hexdigest()}" for item in kept]
+    contents = dict(zip(digests, (item.content for item in kept), strict=True))
+    # Sorted, so that two transactions with the same bytes never wait for each other in a circle.
+    Blob.objects.bulk_create(
+        [Blob(content_hash=digest, size_bytes=len(contents[digest]), created_at=at) for digest in sorted(contents)],
+        ignore_conflicts=True,
+    )
+    blobs = {b.pk: b for b in Blob.objects.select_for_update(no_key=True).filter(pk__in=contents).order_by("pk")}
+    for digest, blob in blobs.items():
+        _store(blob, BytesIO(contents[digest]))
+    BlobHold.objects.bulk_create(
+        [
+            BlobHold(blob=blobs[digest], holder_kind=item.holder_kind, holder_id=item.holder_id, created_at=at)
+            for digest, item in zip(digests, kept, strict=True)
+        ],
+        ignore_conflicts=True,
+    )
+    return [blobs[digest] for digest in digests]
 
 
 @transaction.atomic
@@ -133,7 +160,8 @@ def end_hold(*, content_hash: str, holder_kind: str, holder_id: str, at: datetim
         return False
     if blob.purged_at is None:
         Blob.objects.filter(pk=blob.pk).move(purged_at=at)
-    transaction.on_commit(partial(_delete_purged, content_hash), robust=True)
+    # A lambda, not a partial: Django names the callback in the log of its failure, and a partial has no name.
+    transaction.on_commit(lambda: _delete_purged(content_hash), robust=True)
     return True
 
 
@@ -188,6 +216,17 @@ def _delete_purged(content_hash: str) -> bool:
 
 def _locked(content_hash: str) -> Blob:
     return Blob.objects.select_for_update(no_key=True).get(pk=content_hash)
+
+
+def _store(blob: Blob, file: BinaryIO) -> None:
+    """Write the bytes of a locked blob unless they are there."""
+    name = blob_name(blob.content_hash)
+    if blob.purged_at is None and blob_store().exists(name):
+        return
+    file.seek(0)
+    blob_store().save(name, File(file))
+    if blob.purged_at is not None:
+        Blob.objects.filter(pk=blob.pk).move(purged_at=None)
 
 
 def _add_hold(blob: Blob, *, holder_kind: str, holder_id: str, at: datetime) -> None:

@@ -103,13 +103,15 @@ def add_fixture(
         ContractRefused: a rule is violated, or the same inputs stand with another expectation.
     """
     VerifierContract.objects.select_for_update(no_key=True).get(pk=contract.pk)
-    document = contract_document(full_contracts().get(pk=contract.pk))
+    # Read under the lock: the caller's Contract may carry fixtures as they were.
+    standing = full_contracts().get(pk=contract.pk)
+    document = contract_document(standing)
     document["conformance_fixtures"].append(fixture)
     findings = contract_findings(document)
     if findings:
         raise ContractRefused(findings)
-    _append_fixtures(contract, [fixture], author, at)
-    return contract.fixtures.get(key=fixture["key"])
+    _append_fixtures(standing, [fixture], author, at)
+    return ConformanceFixture.objects.get(contract=standing, key=fixture["key"])
 
 
 @transaction.atomic
@@ -208,7 +210,8 @@ def _write_plan(contract: VerifierContract, document: dict[str, Any], at: dateti
                     position=place,
                     optional_position=optional.index(key) if key in optional else None,
                 )
-                for place, key in enumerate(selected_slots(document, stage))
+                # In the order in which the document names them, which its hash counts.
+                for place, key in enumerate(stage["reference_input_slots"] or selected_slots(document, stage))
             )
 
 
