@@ -7,15 +7,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import transaction
 
 from accounts.models import User
 from blobs.services import CHUNK_BYTES, StagedBytes, end_hold, hold_staged, stage_bytes
-from packages.reading import MAX_FILE_BYTES, Package, PackageFinding, PackageRefused
+from packages.reading import LINK_SUFFIX, MAX_FILE_BYTES, Package, PackageFinding, PackageRefused
 from problems.models import Problem, ProblemRevision
-from problems.services import bind_link, bind_stored, create_problem, create_skill, draft_revision
+from problems.services import BindingRefused, bind_link, bind_stored, create_problem, create_skill, draft_revision
 from reviews.services import publish_protocol
 from verification.contracts.models import Verifier, VerifierContract
 from verification.contracts.services import (
@@ -78,7 +78,9 @@ def _problem(package: Package, author: User, at: datetime) -> Problem:
     policies = {name: document["policies"][name] for name in POLICIES if name in document["policies"]}
     for moment in ("opens_at", "closes_at"):
         if policies.get(moment):
-            policies[moment] = datetime.fromisoformat(policies[moment])
+            policies[moment] = _moment(policies[moment], f"/policies/{moment}")
+    if policies.get("opens_at") and policies.get("closes_at") and policies["opens_at"] >= policies["closes_at"]:
+        _refuse("problem.json", "window_order", "/policies/closes_at", "Expected an end after the beginning.")
     return create_problem(
         slug=document["slug"],
         title=document["title"],
@@ -87,6 +89,13 @@ def _problem(package: Package, author: User, at: datetime) -> Problem:
         at=at,
         policies=policies,
     )
+
+
+def _moment(text: str, pointer: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise _refused("problem.json", "no_such_moment", pointer, f"There is no {text}; correct the date.") from None
 
 
 def _import_contract(stack: ExitStack, package: Package, author: User, at: datetime) -> VerifierContract:
@@ -204,7 +213,12 @@ def _bind(
         staged = stack.enter_context(stage_bytes(_chunks(path), max_bytes=MAX_FILE_BYTES))
         bind_stored(revision=revision, slot=slot, staged=staged, media_type=slot.media_types[0], filename=key, at=at)
     for key, link in links.items():
-        bind_link(revision=revision, slot=slots[key], at=at, **vars(link))
+        try:
+            bind_link(revision=revision, slot=slots[key], at=at, **vars(link))
+        except BindingRefused as refused:
+            findings += [PackageFinding(f"reference/{key}{LINK_SUFFIX}", finding) for finding in refused.findings]
+    if findings:
+        raise PackageRefused(findings)
 
 
 def _keep(staged: StagedBytes, import_key: str, at: datetime) -> None:
@@ -222,5 +236,9 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _refuse(file: str, code: str, pointer: str, message: str) -> None:
-    raise PackageRefused([PackageFinding(file, Finding(code, pointer, message))])
+def _refuse(file: str, code: str, pointer: str, message: str) -> NoReturn:
+    raise _refused(file, code, pointer, message)
+
+
+def _refused(file: str, code: str, pointer: str, message: str) -> PackageRefused:
+    return PackageRefused([PackageFinding(file, Finding(code, pointer, message))])

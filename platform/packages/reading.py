@@ -202,7 +202,10 @@ def _plain_files(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     findings = []
     for relative, entry in _entries(folder, ""):
-        if not stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode):
+        if not relative.isprintable():
+            message = "Expected a name of printable UTF-8; rename it."
+            findings.append(PackageFinding(ascii(relative), Finding("name_not_text", "", message)))
+        elif not stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode):
             findings.append(PackageFinding(relative, Finding("not_a_file", "", "Expected a plain file; remove it.")))
         elif entry.stat(follow_symlinks=False).st_size > MAX_FILE_BYTES:
             findings.append(PackageFinding(relative, Finding("too_large", "", "This file is too large.")))
@@ -251,7 +254,8 @@ def _link(reader: _Reader, name: str, key: str) -> dict[str, Link]:
     wanted: dict[str, type] = {
         "url": str, "content_hash": str, "size_bytes": int, "media_type": str, "filename": str,
     }  # fmt: skip
-    wrong = [member for member, kind in wanted.items() if not isinstance(document.get(member), kind)]
+    # `type` and not `isinstance`: true is no number of bytes.
+    wrong = [member for member, kind in wanted.items() if type(document.get(member)) is not kind]
     unknown = sorted(set(document) - set(wanted))
     for member in (*wrong, *unknown):
         reader.add(name, "link_member", f"Expected exactly {', '.join(wanted)}.", f"/{member}")
