@@ -152,7 +152,7 @@ def test_lists_ask_as_often_for_three_rows_as_for_one() -> None:
 def test_any_search_is_answered() -> None:
     recorded_run()
     client = signed_in(make_operator())
-    texts = ("vrn_00000000000000000000000000", "a word", "12", '"', "%00x", "'; --")
+    texts = ("vrn_00000000000000000000000000", "a word 12", "\x00';\"--")
 
     answers = [client.get(address(model), {"q": text}).status_code for model in MODELS for text in texts]
 
@@ -219,11 +219,13 @@ def test_a_superuser_gives_rights_and_changes_nothing_else() -> None:
 
 
 def whole_admin(client: Client) -> str:
-    """Every list and every record that the admin shows, as one text."""
+    """Every list, and the newest record of each model that comes near sealed bytes or participants' words."""
     pages = []
     for model in MODELS:
-        rows = admin.site._registry[model].get_queryset(request_of(superuser()))
-        paths = [address(model), *(address(model, f"{admin.utils.quote(row.pk)}/change/") for row in rows)]
+        paths = [address(model)]
+        if model._meta.app_label in ("problems", "submissions", "runs"):
+            newest = admin.site._registry[model].get_queryset(request_of(superuser())).order_by("-pk")[:1]
+            paths += [address(model, f"{admin.utils.quote(row.pk)}/change/") for row in newest]
         for path in paths:
             answer = client.get(path)
             assert answer.status_code == 200, path
