@@ -1,6 +1,7 @@
 """Reads over Contracts: the fixture set of now, the current Implementation, and what pages list."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -86,14 +87,22 @@ def stage_capacity(stage: ContractStage) -> StageCapacity:
     current = current_sets(stage).values("pk")
     records = list(
         ConformanceRecord.objects.filter(fixture_set=Subquery(current), implementation__yanked_at=None)
-        .select_related("fixture_set", "implementation__program")
         .order_by("-implementation__created_at", "-implementation__number")
+        .values_list("status", "implementation_id", "fixture_set_id")
     )
-    passed = next((record for record in records if record.status == ConformanceStatus.PASSED), None)
-    pending = sum(record.status in OPEN_STATUSES for record in records)
+    passed = next((about for status, *about in records if status == ConformanceStatus.PASSED), None)
+    pending = sum(status in OPEN_STATUSES for status, *_ in records)
     if passed is None:
         return StageCapacity(None, None, pending)
-    return StageCapacity(passed.fixture_set, passed.implementation, pending)
+    record = _passed_record(*passed)
+    return StageCapacity(record.fixture_set, record.implementation, pending)
+
+
+@lru_cache(maxsize=256)
+def _passed_record(implementation_id: str, fixture_set_id: int) -> ConformanceRecord:
+    """A record that passed, kept by this process: but for a later yank, nothing of it moves any more."""
+    records = ConformanceRecord.objects.select_related("fixture_set", "implementation__program")
+    return records.get(implementation=implementation_id, fixture_set=fixture_set_id)
 
 
 def full_contracts() -> QuerySet[VerifierContract]:

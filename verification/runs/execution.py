@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from django.db import close_old_connections, connection, transaction
+from django.db import close_old_connections, connection
 from django.db.models import Prefetch
 
 from accounts.clock import database_now
@@ -30,6 +30,7 @@ from verification.runs.services import (
     append_stage_result,
     begin_stage,
     claim_run,
+    end_locked_run,
     final_score,
     finish_run,
     park_run,
@@ -134,6 +135,14 @@ class _Ending:
     detail: str = ""
 
 
+@dataclass(frozen=True)
+class _Conclusion:
+    """What the results of the stages make of the run; without a reason code it is verified."""
+
+    reason_code: ReasonCode | None = None
+    score: float | None = None
+
+
 def _execute_claimed(claim: Claim, heartbeat: Heartbeat) -> None:
     run = _load(claim.run_id)
     ending = _withdrawal(run) or _missed_requirement(run)
@@ -209,8 +218,13 @@ def _go_through_plan(
     claim: Claim, heartbeat: Heartbeat, run: VerificationRun, inputs: dict[str, Path], folder: Path
 ) -> None:
     stages: Sequence[ContractStage] = list(run.contract.stages.all())
-    results = list(run.stage_results.select_related("stage").order_by("position"))
-    while not _concluded(claim, run, stages, results):
+    # Whoever claims a run first finds no results.
+    results = [] if claim.number == 1 else list(run.stage_results.select_related("stage").order_by("position"))
+    conclusion = _conclusion(run, stages, results)
+    if conclusion is not None:
+        finish_run(claim=claim, at=database_now(), reason_code=conclusion.reason_code, score=conclusion.score)
+        return
+    while len(results) < len(stages):
         if results:
             # A withdrawal while a stage executed is noticed before the next one.
             run = _load(claim.run_id)
@@ -223,24 +237,28 @@ def _go_through_plan(
             return
         # Minutes may have passed, and whatever cut our connection meanwhile shall not cost the stage's result.
         _drop_broken_connection()
-        # One transaction, so that a run is never seen with its last stage done and no end.
-        with transaction.atomic():
-            results.append(append_stage_result(claim=claim, done=done, at=database_now()))
-            if _concluded(claim, run, stages, results):
-                return
+        at = database_now()
+
+        def conclude(result: StageResult, run: VerificationRun = run, at: datetime = at) -> None:
+            results.append(result)
+            conclusion = _conclusion(run, stages, results)
+            if conclusion is not None:
+                end_locked_run(result.run, at=at, reason_code=conclusion.reason_code, score=conclusion.score)
+
+        append_stage_result(claim=claim, done=done, at=at, then=conclude)
+        if results[-1].result != Result.VERIFIED:
+            return
 
 
-def _concluded(
-    claim: Claim, run: VerificationRun, stages: Sequence[ContractStage], results: Sequence[StageResult]
-) -> bool:
-    """True if the results so far end the run, which is then finished."""
+def _conclusion(
+    run: VerificationRun, stages: Sequence[ContractStage], results: Sequence[StageResult]
+) -> _Conclusion | None:
+    """How the results so far end the run; None where its plan goes on."""
     if results and results[-1].result != Result.VERIFIED:
-        finish_run(claim=claim, at=database_now(), reason_code=stage_reason(results[-1]))
-        return True
+        return _Conclusion(reason_code=stage_reason(results[-1]))
     if len(results) == len(stages):
-        finish_run(claim=claim, at=database_now(), score=final_score(run, results))
-        return True
-    return False
+        return _Conclusion(score=final_score(run, results))
+    return None
 
 
 def _carry_out(

@@ -83,7 +83,7 @@ def held_run(claim: Claim) -> VerificationRun:
         ClaimLost: somebody else holds it, or it is finished.
     """
     run = VerificationRun.objects.select_for_update(no_key=True).get(pk=claim.run_id)
-    execution = RunExecution.objects.get(pk=claim.run_id)
-    if run.status == RunStatus.FINISHED or execution.claim_number != claim.number or execution.lease_until is None:
+    number, lease_until = RunExecution.objects.values_list("claim_number", "lease_until").get(pk=claim.run_id)
+    if run.status == RunStatus.FINISHED or number != claim.number or lease_until is None:
         raise ClaimLost(claim.run_id)
     return run

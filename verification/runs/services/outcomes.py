@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from blobs.services import keep_bytes
+from blobs.services import Kept, keep_all
 from submissions.services import refund_quota
 from verification.contracts.models import StageSlot
 from verification.engine.reasons import ATTRIBUTION, RESULT_OF, Attribution, ReasonCode, Result
@@ -69,8 +69,14 @@ def check_move(old: RunStatus, new: RunStatus) -> None:
 
 
 @transaction.atomic
-def append_stage_result(*, claim: Claim, done: StageDone, at: datetime) -> StageResult:
+def append_stage_result(
+    *, claim: Claim, done: StageDone, at: datetime, then: Callable[[StageResult], object] | None = None
+) -> StageResult:
     """Write down what a stage found, if this claim still holds the run.
+
+    Args:
+        then: called in the same transaction with the result, whose `run` is locked; what ends the run goes here, so
+            that a run is never seen with its last stage done and no end.
 
     Raises:
         ClaimLost: another executor holds it; nothing is written.
@@ -89,6 +95,8 @@ def append_stage_result(*, claim: Claim, done: StageDone, at: datetime) -> Stage
     _write_output(result, done, at)
     add_event(run_id=run.pk, kind=f"stage_{done.result.value}", at=at, stage_key=done.stage_key)
     RunExecution.objects.filter(pk=run.pk).move(stage_started_at=None)
+    if then is not None:
+        then(result)
     return result
 
 
@@ -211,10 +219,10 @@ def _cost_quota(run: VerificationRun) -> bool:
 def _write_output(result: StageResult, done: StageDone, at: datetime) -> None:
     output = done.output
     table = ProtectedOutput if done.is_protected else StageOutput
-    log_hash = ""
-    if output.log_content:
-        blob = keep_bytes(output.log_content, holder_kind="log", holder_id=f"{result.run_id}/{done.stage_key}", at=at)
-        log_hash = blob.content_hash
+    holder = f"{result.run_id}/{done.stage_key}"
+    log = [Kept(output.log_content, "log", holder)] if output.log_content else []
+    files = [Kept(content, "evidence", f"{holder}/{place}") for place, (_, content) in enumerate(output.evidence)]
+    blobs = keep_all([*log, *files], at=at) if log or files else []
     table.objects.create(
         stage_result=result,
         reason_code=output.reason_code or "",
@@ -228,15 +236,13 @@ def _write_output(result: StageResult, done: StageDone, at: datetime) -> None:
         score=output.score,
         summary=output.summary,
         enforced=sorted(output.enforced),
-        log_hash=log_hash,
+        log_hash=blobs[0].content_hash if log else "",
         log_size_bytes=output.log_size_bytes,
         log_kept_bytes=len(output.log_content),
         log_truncated=output.log_truncated,
         evidence_digest=output.evidence_digest or "",
     )
-    files = []
-    for place, (path, content) in enumerate(output.evidence):
-        holder = f"{result.run_id}/{done.stage_key}/{place}"
-        blob = keep_bytes(content, holder_kind="evidence", holder_id=holder, at=at)
-        files.append(EvidenceFile(stage_result=result, path=path, blob=blob, size_bytes=len(content)))
-    EvidenceFile.objects.bulk_create(files)
+    EvidenceFile.objects.bulk_create(
+        EvidenceFile(stage_result=result, path=path, blob=blob, size_bytes=len(content))
+        for (path, content), blob in zip(output.evidence, blobs[len(log) :], strict=True)
+    )
