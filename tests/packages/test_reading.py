@@ -83,8 +83,8 @@ def test_deep_folders_are_refused(package):
 
 
 def test_too_many_or_too_large_files_are_refused(package, monkeypatch):
-    (package / "reference" / "big").write_bytes(b"x" * 5000)
-    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 4999)
+    (package / "reference" / "big").write_bytes(b"x" * 100_001)
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 100_000)
     large = found(package)
     monkeypatch.undo()
     monkeypatch.setattr(reading, "MAX_FILES", 3)

@@ -10,7 +10,6 @@ from tests.factories.contracts import (
     sandbox_stage,
     sat_contract,
 )
-from tests.factories.people import make_author
 from verification.contracts.models import ConformanceFixture
 from verification.contracts.selectors import current_sets, stage_capacity
 from verification.contracts.services import add_fixture
@@ -52,9 +51,9 @@ def retire(fixture, author):
 def test_adding_a_fixture_sends_every_implementation_back_to_conformance_and_keeps_the_hash():
     contract = sat_contract()
     implementation = passed_implementation(contract)
-    before = contract.normative_hash
+    author, before = contract.created_by, contract.normative_hash
 
-    add_fixture(contract=contract, fixture=out_of_range_fixture(contract), author=make_author(), at=database_now())
+    add_fixture(contract=contract, fixture=out_of_range_fixture(contract), author=author, at=database_now())
 
     capacity = stage_capacity(sandbox_stage(contract))
     contract.refresh_from_db()
@@ -64,7 +63,8 @@ def test_adding_a_fixture_sends_every_implementation_back_to_conformance_and_kee
 
 
 def test_retiring_the_added_fixture_leads_back_to_the_earlier_set_and_its_record():
-    contract, author = sat_contract(), make_author()
+    contract = sat_contract()
+    author = contract.created_by
     implementation = passed_implementation(contract)
     stage = sandbox_stage(contract)
     first = current_sets(stage).get()
