@@ -68,6 +68,18 @@ def submit_to_verdict(bench: Bench, *, times: int) -> dict[str, float]:
         "submit_to_verdict_p50_ms": _ms(statistics.median(took)),
         "submit_to_verdict_p95_ms": _ms(statistics.quantiles(took, n=20)[-1]),
         "submit_answer_p50_ms": _ms(statistics.median(answered)),
+        **_recorded(bench.attempt_id, times),
+    }
+
+
+def _recorded(attempt_id: str, times: int) -> dict[str, float]:
+    """How the newest runs spent their time, by their own record: before their first stage, and from there on."""
+    runs = VerificationRun.objects.filter(submission__attempt=attempt_id).order_by("-created_at")[:times]
+    moments = runs.values_list("created_at", "started_at", "finished_at")
+    spans = [(s - c, f - s) for c, s, f in moments if s is not None and f is not None]
+    return {
+        "submit_to_stage_p50_ms": _ms(statistics.median(waited.total_seconds() for waited, _ in spans)),
+        "stage_to_end_p50_ms": _ms(statistics.median(took.total_seconds() for _, took in spans)),
     }
 
 
