@@ -66,4 +66,4 @@ check: .venv/.synced-dev
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy .
 	.venv/bin/lint-imports
-	DJANGO_SETTINGS_MODULE=config.settings.test $(PYTHON) manage.py makemigrations --check --dry-run
+	DJANGO_SETTINGS_MODULE=config.settings.test $(PYTHON) -W ignore:Got:RuntimeWarning manage.py makemigrations --check --dry-run
