@@ -1,9 +1,6 @@
-"""Run pages: every state's words, live parts, logs, the record as a file, and who may read them."""
+"""Run pages: every state's words, live parts, inert findings, readers and cost."""
 
-import hashlib
-import json
 from datetime import UTC
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -11,12 +8,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.clock import database_now
-from accounts.models import User
-from blobs.services import blob_name, blob_store
-from submissions.models import Submission
-from tests.factories.contracts import pending_implementation, sandbox_stage
+from tests.factories.contracts import pending_implementation
 from tests.factories.people import make_manager, make_operator, make_user
 from tests.factories.problems import published_problem
+from tests.factories.run_states import log_address, page, rerun, running, signed_in
 from tests.factories.work import (
     claimed_run,
     finished_run,
@@ -26,78 +21,25 @@ from tests.factories.work import (
     stage_done,
     upload,
 )
-from verification.engine.documents import validate_document
 from verification.engine.reasons import ReasonCode
 from verification.runs.execution import execute_run
-from verification.runs.models import LogRedaction, RunTrigger, StageResult, VerificationRun
+from verification.runs.models import VerificationRun
 from verification.runs.services import (
     append_stage_result,
-    begin_stage,
-    create_run,
     finish_run,
     record_fault,
     revoke_run,
     submit_work,
 )
-from web.log_text import log_html
 from web.moments import moment_words
 
 pytestmark = pytest.mark.django_db
-HOSTILE_LOG = b"plain <script>alert(1)</script>\n\x1b[31mred\x1b[0m \x00 \xff\xfe end\nabc\xe2\x80\xaegnp.exe\r\n"
-
-
-def page(client: Client, run: VerificationRun, path: str = "", **headers: Any) -> str:
-    answer = client.get(f"/verifications/{run.pk}/{path}", headers=headers)
-    assert answer.status_code == 200, answer.content[:500]
-    return answer.content.decode()
 
 
 def verdict_of(html: str) -> tuple[str, str]:
     """State word and sentence of the banner."""
     word = html.split('id="verdict-word">')[1].split("<")[0]
     return word, html.split('class="sentence">')[1].split("</p>")[0]
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def running(run: VerificationRun) -> Any:
-    claim = claimed_run(run)
-    begin_stage(claim=claim, stage_key=sandbox_stage(run.contract).key, at=database_now())
-    return claim
-
-
-def rerun(run: VerificationRun, result: str) -> VerificationRun:
-    """A later run of the same Submission, written through the services."""
-    submissions = Submission.objects.select_related("attempt__revision__verifier_contract")
-    later = create_run(
-        submission=submissions.get(pk=run.submission_id),
-        trigger=RunTrigger.RERUN,
-        requested_by=make_operator(),
-        rerun_reason="Asked.",
-        at=database_now(),
-    )
-    claim = running(later)
-    done = stage_done(later, result)
-    append_stage_result(claim=claim, done=done, at=database_now())
-    return finish_run(claim=claim, at=database_now(), reason_code=done.output.reason_code)
-
-
-def with_log(content: bytes, **more: Any) -> VerificationRun:
-    """A refuted run whose stage left this log."""
-    run = queued_run()
-    claim = running(run)
-    kept = {"log_size_bytes": len(content)} | more
-    done = stage_done(run, "refuted", log_content=content, **kept)
-    append_stage_result(claim=claim, done=done, at=database_now())
-    return finish_run(claim=claim, at=database_now(), reason_code=ReasonCode.CHECKER_REFUTED)
-
-
-def log_address(run: VerificationRun) -> str:
-    return f"stages/{sandbox_stage(run.contract).key}/log"
 
 
 # --- Words of every state
@@ -282,99 +224,6 @@ def test_findings_and_names_of_the_checker_and_the_submitter_are_inert(client: C
     assert (html.count("<img"), html.count("<script src=")) == (0, 2)
 
 
-# --- Logs
-
-
-def test_a_log_shows_every_byte_as_what_it_is() -> None:
-    assert log_html(HOSTILE_LOG) == (
-        "plain &lt;script&gt;alert(1)&lt;/script&gt;\n"
-        "<mark>\\u{1b}</mark>[31mred<mark>\\u{1b}</mark>[0m "
-        "<mark>\\u{0}</mark> <mark>\\xff</mark><mark>\\xfe</mark> end\n"
-        "abc<mark>\\u{202e}</mark>gnp.exe\n"
-    )
-
-
-def test_a_log_cut_inside_a_character_shows_no_half_of_it() -> None:
-    assert log_html("aé".encode()[:2], is_cut=True) == "a"
-    assert log_html("aé".encode()[:2]) == "a<mark>\\xc3</mark>"
-
-
-def test_the_log_of_the_stage_that_failed_is_open_and_escaped(client: Client) -> None:
-    html = page(client, with_log(HOSTILE_LOG))
-
-    assert '<details id="stage-1-log" open>' in html
-    assert "Log of Assignment check, 3 lines" in html
-    assert "&lt;script&gt;alert(1)" in html
-
-
-def test_a_long_log_shows_its_beginning_and_leads_to_the_rest(client: Client) -> None:
-    run = with_log(b"a" * 70_000 + b"END", log_size_bytes=900_000, log_truncated=True)
-
-    inline = page(client, run)
-    whole = page(client, run, log_address(run))
-
-    assert "The first 64 kB. Truncated: 879 kB were written, the first 68.4 kB are kept." in inline
-    assert "END" not in inline
-    assert whole.count("END</pre>") == 1
-
-
-def test_the_raw_log_is_a_plain_file_that_no_browser_runs(client: Client) -> None:
-    run = with_log(HOSTILE_LOG)
-
-    answer = client.get(f"/verifications/{run.pk}/{log_address(run)}?raw=1")
-
-    assert answer.content == HOSTILE_LOG
-    assert answer["Content-Type"] == "text/plain; charset=utf-8"
-    assert answer["X-Content-Type-Options"] == "nosniff"
-    assert answer["Content-Disposition"] == f'attachment; filename="{run.pk}-assignment_check.log"'
-
-
-def test_a_redacted_log_answers_200_with_the_notice_and_without_the_bytes(client: Client) -> None:
-    run = with_log(b"my secret\n")
-    result = StageResult.objects.select_related("output").get(run=run)
-    LogRedaction.objects.create(
-        stage_result=result,
-        original_content_hash=result.output.log_hash,
-        original_size_bytes=10,
-        redacted_at=database_now(),
-        redacted_by=make_operator(),
-        reason="personal_data",
-    )
-
-    for path in ("", log_address(run), f"{log_address(run)}?raw=1"):
-        html = page(client, run, path)
-        assert "my secret" not in html
-        assert ": personal data. Size and digest stay." in html
-
-
-def test_a_log_whose_bytes_are_gone_leaves_a_tombstone(client: Client) -> None:
-    run = with_log(b"gone\n")
-    blob_store().delete(blob_name(StageResult.objects.select_related("output").get(run=run).output.log_hash))
-
-    answer = client.get(f"/verifications/{run.pk}/{log_address(run)}")
-
-    assert answer.status_code == 410
-    assert "Its bytes are gone." in page(client, run)
-
-
-def test_a_stage_that_the_contract_does_not_have_is_not_found(client: Client) -> None:
-    assert client.get(f"/verifications/{recorded_run().pk}/stages/nothing/log").status_code == 404
-
-
-def test_evidence_is_given_by_digest_as_an_attachment(client: Client) -> None:
-    run = finished_run()
-    stage = page(client, run)
-    address = stage.split("/evidence?digest=")[1].split('"')[0]
-
-    answer = client.get(f"/verifications/{run.pk}/stages/assignment_check/evidence?digest={address}")
-    other = client.get(f"/verifications/{run.pk}/stages/assignment_check/evidence?digest=sha256:{'0' * 64}")
-
-    content = b"".join(answer.streaming_content)
-    assert f"sha256:{hashlib.sha256(content).hexdigest()}" == address
-    assert answer["Content-Disposition"] == 'attachment; filename="summary.json"'
-    assert other.status_code == 404
-
-
 # --- Live
 
 
@@ -430,54 +279,6 @@ def test_any_event_number_is_read_as_one(client: Client, number: str) -> None:
     run = recorded_run()
 
     assert client.get(f"/verifications/{run.pk}/live", {"v": number}).status_code == 200
-
-
-# --- The record as a file
-
-
-@pytest.mark.parametrize("result", ["verified", "refuted", "inconclusive", "error"])
-def test_the_record_is_a_valid_document_in_its_canonical_form(client: Client, result: str) -> None:
-    run = finished_run(result) if result != "error" else recorded_run(result)
-
-    answer = client.get(f"/verifications/{run.pk}/record.json")
-
-    document = json.loads(answer.content)
-    assert validate_document("verification-run", document) == []
-    assert document["result"] == result
-    assert answer["Content-Disposition"] == f'attachment; filename="{run.pk}.json"'
-
-
-def test_the_record_digest_of_the_page_is_the_files(client: Client) -> None:
-    run = finished_run()
-
-    content = client.get(f"/verifications/{run.pk}/record.json").content
-
-    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    assert digest in page(client, run)
-    assert "Same." in page(client, run, f"?compare={digest}")
-    assert "Different." in page(client, run, f"?compare=sha256:{'0' * 64}")
-
-
-def test_only_a_finished_record_has_an_etag(client: Client) -> None:
-    queued, finished = queued_run(), recorded_run()
-
-    address = f"/verifications/{finished.pk}/record.json"
-    etag = client.get(address)["ETag"]
-
-    assert "ETag" not in client.get(f"/verifications/{queued.pk}/record.json").headers
-    assert client.get(address, headers={"If-None-Match": etag}).status_code == 304
-    document = json.loads(client.get(f"/verifications/{queued.pk}/record.json").content)
-    assert validate_document("verification-run", document) == []
-
-
-def test_a_revoked_run_has_its_revocation_in_the_record(client: Client) -> None:
-    run = recorded_run()
-    revoke_run(run_id=run.pk, revoked_by=make_operator(), reason_md="Wrong fixture.", at=database_now())
-
-    document = json.loads(client.get(f"/verifications/{run.pk}/record.json").content)
-
-    assert validate_document("verification-run", document) == []
-    assert document["revocation"]["reason_md"] == "Wrong fixture."
 
 
 # --- Who may read

@@ -212,7 +212,6 @@ def _project(
     hides_score = defers or (release is None and run.contract.score_release == "with_labels")
     stages = _stages(run, results, outputs, evidence, is_released=release is not None, defers_verdict=defers)
     result = Result(run.result) if run.result and not defers else None
-    revocation = getattr(run, "revocation", None)
     events = list(run.events.all())
     return ProjectedRun(
         id=run.pk,
@@ -244,9 +243,7 @@ def _project(
         inputs=_inputs(run, is_released=release is not None, is_manager=_is_manager(viewer, manager_ids)),
         events=[(event.at, event.kind, event.stage_key) for event in events if not (hides and _discloses(event.kind))],
         event_number=max((event.number for event in events), default=0),
-        is_revoked=revocation is not None,
-        revoked_at=None if revocation is None else revocation.revoked_at,
-        revocation_reason_md="" if revocation is None else revocation.reason_md,
+        **_revocation(run),
         own_work=run.submission.own_work,
         submitter_name=str(submitter),
         may_read_artifacts=may_read_artifacts(
@@ -256,10 +253,21 @@ def _project(
         is_withheld=hides,
         score_value=None if hides_score or run.score is None else round(run.score, run.contract.score_decimals or 0),
         requested_by_id=run.requested_by_id,
-        revoked_by_id="" if revocation is None else revocation.revoked_by_id,
         withdrawn_at=run.submission.withdrawn_at,
         attempt_id=run.submission.attempt_id,
     )
+
+
+def _revocation(run: VerificationRun) -> dict[str, Any]:
+    revocation = getattr(run, "revocation", None)
+    if revocation is None:
+        return {}
+    return {
+        "is_revoked": True,
+        "revoked_at": revocation.revoked_at,
+        "revoked_by_id": revocation.revoked_by_id,
+        "revocation_reason_md": revocation.reason_md,
+    }
 
 
 def _is_manager(viewer: Viewer, manager_ids: frozenset[str]) -> bool:
