@@ -1,4 +1,4 @@
-"""Recovery of conformance and validation: records nobody works on, and bindings no validator has seen."""
+"""Recovery of conformance: records that nobody works on."""
 
 from datetime import datetime, timedelta
 

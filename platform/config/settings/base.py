@@ -153,12 +153,6 @@ CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 
 LOGGING = logging_settings(is_json=True, level=env("TFP_LOG_LEVEL", default="INFO"))
 
-# Sweeps are recovery; the normal path is event-driven (SPEC 7).
-CELERY_BEAT_SCHEDULE = {
-    "sweep runs": {"task": "runs.sweep", "schedule": 2.0, "options": {"queue": "default", "expires": 10}},
-    "sweep conformance": {"task": "contracts.sweep", "schedule": 5.0, "options": {"queue": "default", "expires": 20}},
-}
-
 # The backends of this worker, in the order in which they are tried.
 TFP_SANDBOX_BACKENDS = env.list("TFP_SANDBOX_BACKENDS", default=["verification.engine.sandbox.process.ProcessBackend"])
 
