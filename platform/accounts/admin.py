@@ -21,6 +21,10 @@ else:
     _UserAdmin = UserAdmin
 
 
+admin.site.site_header = admin.site.site_title = "TfP staff"
+admin.site.index_title = "Records: to read, not to edit"
+
+
 class RecordAdmin(_ModelAdmin):
     """Records to look at, superusers included: no add, no change, no delete.
 

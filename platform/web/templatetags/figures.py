@@ -83,5 +83,5 @@ def matrix(
         "label": label,
         "corner": corner,
         "unexpected": unexpected,
-        "total": sum(len(row["cells"]) for row in laid_out),
+        "total": sum(bool(cell["state"]) for row in laid_out for cell in row["cells"]),
     }
