@@ -8,13 +8,16 @@ from typing import Any
 from accounts.clock import database_now
 from accounts.models import User
 from blobs.services import StagedBytes, stage_bytes
-from problems.models import Problem, ProblemRevision
+from problems.models import Problem, ProblemRevision, SlotBinding
 from problems.services import bind_stored, create_problem, draft_revision, publish_revision
 from tests.factories.contracts import passed_implementation, sat_contract, sat_package
 from tests.factories.people import make_author
-from verification.contracts.models import VerifierContract
+from verification.contracts.documents import slot_validator
+from verification.contracts.execution import builtin_digest
+from verification.contracts.models import ReferenceAcceptance, VerifierContract
 from verification.contracts.services import validate_reference
 from verification.contracts.services.validation import ReferenceFile
+from verification.engine.hashes import validator_key
 
 _numbers = itertools.count(1)
 
@@ -51,7 +54,7 @@ def make_draft(problem: Problem, contract: VerifierContract | None) -> ProblemRe
     )
 
 
-def bind_instance(revision: ProblemRevision, content: bytes | None = None, *, is_asked: bool = True) -> None:
+def bind_instance(revision: ProblemRevision, content: bytes | None = None, *, is_asked: bool = True) -> SlotBinding:
     """Bind the slot `instance`, by default the small package's formula, and ask its validator."""
     content = sat_package().files["reference/instance"].read_bytes() if content is None else content
     assert revision.verifier_contract is not None
@@ -68,13 +71,33 @@ def bind_instance(revision: ProblemRevision, content: bytes | None = None, *, is
     if is_asked:
         file = ReferenceFile(binding.content_hash, binding.size_bytes, binding.filename, binding.media_type)
         validate_reference(slot=slot, file=file, at=database_now())
+    return binding
+
+
+def write_acceptance(binding: SlotBinding) -> None:
+    """Write down, without executing anything, that the slot's validator accepted the bytes."""
+    validator = slot_validator(binding.slot)
+    assert validator is not None
+    ReferenceAcceptance.objects.bulk_create(
+        [
+            ReferenceAcceptance(
+                validator_key=validator_key(validator),
+                blob_id=binding.content_hash,
+                is_accepted=True,
+                image_digest=builtin_digest("sat-instance"),
+                backend="process",
+                checked_at=database_now(),
+            )
+        ],
+        ignore_conflicts=True,
+    )
 
 
 def published_revision(problem: Problem, contract: VerifierContract | None) -> ProblemRevision:
     """A published revision; under a Contract it binds the small formula."""
     draft = make_draft(problem, contract)
     if contract is not None:
-        bind_instance(draft)
+        write_acceptance(bind_instance(draft, is_asked=False))
     return publish_revision(revision=draft, published_by=problem.created_by, at=database_now())
 
 
