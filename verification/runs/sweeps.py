@@ -12,6 +12,7 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 
 from submissions.models import Submission
 from verification.contracts.models import ContractStage
+from verification.engine.ids import format_id, uuid7
 from verification.runs import dispatch
 from verification.runs.holders import is_dead
 from verification.runs.models import RunExecution, RunStatus, RunTrigger, SweepTally
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 RESEND_AFTER = timedelta(seconds=5)
 RESEND_TO_BUSY_AFTER = timedelta(seconds=30)
 MISSING_RUN_AFTER = timedelta(seconds=30)
+MISSING_RUN_WITHIN = timedelta(days=1)
+OPEN = (RunStatus.QUEUED, RunStatus.RUNNING)
 BATCH = 200
 
 
@@ -93,7 +96,7 @@ def _resend(which: Q, at: datetime) -> int:
 def _overdue(at: datetime) -> QuerySet[RunExecution]:
     return (
         RunExecution.objects.filter(Q(dispatched_at=None) | Q(dispatched_at__lte=at - RESEND_AFTER))
-        .exclude(run__status=RunStatus.FINISHED)
+        .filter(run__status__in=OPEN)
         .order_by(F("dispatched_at").asc(nulls_first=True))
     )
 
@@ -119,6 +122,10 @@ def _wake_ready(at: datetime) -> int:
     return fired
 
 
+def _first_id_of(moment: datetime) -> str:
+    return format_id("sub", uuid7(int(moment.timestamp() * 1000), 0))
+
+
 def _create_missing_runs(at: datetime) -> int:
     missing = (
         Submission.objects.filter(
@@ -126,7 +133,9 @@ def _create_missing_runs(at: datetime) -> int:
             attempt__revision__verifier_contract__isnull=False,
             withdrawn_at=None,
             created_at__lte=at - MISSING_RUN_AFTER,
-            created_at__gt=at - timedelta(days=30),
+            # Ids begin with their time and are indexed: a sweep reads one day, not all that was ever submitted.
+            pk__gt=_first_id_of(at - MISSING_RUN_WITHIN),
+            created_at__gt=at - MISSING_RUN_WITHIN,
         )
         .select_related("attempt__revision__verifier_contract", "created_by")
         .order_by("created_at")[:BATCH]

@@ -118,6 +118,8 @@ class VerificationRun(Record):
         indexes = [
             models.Index(fields=["revision", "-created_at"], name="run_of_revision"),
             models.Index(fields=["created_at"], condition=models.Q(status="queued"), name="run_queued"),
+            # Sweeps look for open runs every few seconds, however many finished ones are stored.
+            models.Index(fields=["id"], condition=models.Q(status__in=["queued", "running"]), name="run_open"),
             models.Index(fields=["-finished_at"], name="run_finished"),
         ]
         triggers = [
