@@ -237,7 +237,7 @@ def test_an_unexpected_cell_is_framed_and_worded() -> None:
 
     assert html.count('class="unexpected"') == 1
     assert html.count("not as expected") == 2
-    assert html.count("1 of 3 cells is") == 1
+    assert html.count("1 of 2 cells is") == 1
 
 
 def test_a_field_is_tied_to_its_label_help_and_error() -> None:

@@ -55,8 +55,8 @@ class VerificationRunAdmin(RecordAdmin):
         *("told_result", "told_reason", "told_detail", "told_score", "told_finished_at", "told_wait"),
         *("told_stages", "told_evidence"),
     )
-    list_display = ("id", "submission_id", "revision", "contract", "trigger", "status", "listed_result", "created_at")
-    list_select_related = ("revision__problem", "contract__verifier")
+    list_display = ("id", "status", "listed_result", "created_at", "trigger", "submission_id")
+    list_select_related = ("contract",)
     list_filter = ("status", "trigger", "mode")
     search_fields = ("submission__id__exact",)
 
