@@ -1,26 +1,27 @@
-"""Pages of Problems: the list and its counts, who sees which revision, what is accepted, and the bound inputs."""
+"""The page of a revision: who sees it, what is accepted, what was submitted, what stays sealed."""
 
-import re
-from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils.html import escape
 
 from accounts.clock import database_now
 from accounts.models import User
-from blobs.services import blob_name, blob_store
-from problems.models import Problem, ProblemRevision, Release
-from problems.services import bind_link, bind_stored, create_skill, draft_revision, publish_revision
-from submissions.models import Artifact, Submission
-from tests.factories.contracts import file_of, open_record, passed_implementation, sat_contract, sat_document
+from problems.models import ProblemRevision
+from problems.services import create_skill, draft_revision, publish_revision
+from tests.factories.contracts import file_of, open_record, sat_contract, sat_document
+from tests.factories.pages import (
+    VIEWERS,
+    html_of,
+    main_text,
+    queries_of,
+    recorded_sealed_run,
+    sealed_revision,
+    signed_in,
+    titled,
+)
 from tests.factories.people import make_manager, make_operator, make_user
-from tests.factories.plans import contract_of, noted_document, sealed_document
 from tests.factories.problems import (
     bind_instance,
     make_draft,
@@ -28,259 +29,12 @@ from tests.factories.problems import (
     published_problem,
     published_revision,
     revision_without_contract,
-    staged,
 )
-from tests.factories.work import claimed_run, queued_run, recorded_run, stage_done, submission
-from verification.contracts.models import VerifierContract
+from tests.factories.work import recorded_run, submission
 from verification.contracts.services import add_fixture
-from verification.runs.models import RunTrigger, VerificationRun
-from verification.runs.selectors import derived_states, readable_submissions
-from verification.runs.services import append_stage_result, begin_stage, create_run, finish_run, revoke_run
-from verification.runs.stages.base import StageDone
-from verification.runs.tallies import submission_counts
 
 pytestmark = pytest.mark.django_db
 HOSTILE = '<script>alert("x")</script>'
-
-
-def signed_in(user: User | None) -> Client:
-    client = Client()
-    if user is not None:
-        client.force_login(user)
-    return client
-
-
-def html_of(client: Client, path: str) -> str:
-    answer = client.get(path)
-    assert answer.status_code == 200, (path, answer.status_code)
-    return answer.content.decode()
-
-
-def main_text(html: str) -> str:
-    """The words of the main part, tags and extra space left out."""
-    main = html.split("<main", 1)[1].split("</main>", 1)[0]
-    return " ".join(re.sub(r"<[^>]+>", " ", main).split())
-
-
-def queries_of(client: Client, path: str) -> int:
-    client.get(path)
-    with CaptureQueriesContext(connection) as captured:
-        html_of(client, path)
-    return len(captured)
-
-
-def titles(html: str) -> list[str]:
-    return [part.split("</a>")[0].split(">")[-1] for part in html.split("<h2><a ")[1:]]
-
-
-def titled(revision: ProblemRevision, title: str, **columns: Any) -> ProblemRevision:
-    Problem.objects.filter(pk=revision.problem_id).update(title=title, **columns)
-    return ProblemRevision.objects.select_related("problem", "verifier_contract").get(pk=revision.pk)
-
-
-def sealed_revision(*, verdict_release: str = "immediate", **policies: Any) -> ProblemRevision:
-    contract = contract_of(sealed_document(verdict_release=verdict_release))
-    passed_implementation(contract)
-    return published_revision(make_problem(contract.created_by, **policies), contract)
-
-
-def release(problem: Problem) -> None:
-    Release.objects.create(problem=problem, released_at=database_now(), released_by=problem.created_by)
-
-
-# The list
-
-
-def test_the_list_shows_published_problems_only() -> None:
-    titled(published_problem(), "Published one")
-    make_draft(make_problem(), None)
-
-    html = html_of(Client(), "/problems/")
-
-    assert titles(html) == ["Published one"]
-
-
-@pytest.mark.parametrize("query", ["NEEDLE", "needle formula", "haystack"])
-def test_the_search_looks_in_title_summary_and_current_statement(query: str) -> None:
-    titled(published_problem(), "A Needle here", summary="in the haystack")
-    titled(published_problem(), "Something else", summary="of another sort")
-
-    html = html_of(Client(), f"/problems/?q={query}")
-
-    assert titles(html) == ["A Needle here"]
-
-
-def test_the_search_ignores_statements_that_were_replaced() -> None:
-    problem = make_problem()
-    for statement in ("Prove the walrus.", "Prove the carpenter."):
-        draft = draft_revision(
-            problem=problem, statement_md=statement, contract=None, skill=None, author=problem.created_by,
-            at=database_now(),
-        )  # fmt: skip
-        publish_revision(revision=draft, published_by=problem.created_by, at=database_now())
-
-    found = [len(titles(html_of(Client(), f"/problems/?q={word}"))) for word in ("walrus", "carpenter")]
-
-    assert found == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("query", "advice"),
-    [
-        ("q=xyzzy&state=open", "Drop the state, or some of the words."),
-        ("q=xyzzy", "Each word must occur in the title, the summary or the statement. Drop one."),
-        ("state=closed", "Drop the state to see the others."),
-    ],
-)
-def test_an_empty_list_says_what_to_drop(query: str, advice: str) -> None:
-    published_problem()
-
-    html = html_of(Client(), f"/problems/?{query}")
-
-    assert titles(html) == []
-    assert html.count(advice) == 1
-
-
-def test_an_empty_platform_says_what_will_appear() -> None:
-    assert html_of(Client(), "/problems/").count("No Problem is published yet.") == 1
-
-
-def test_the_state_filter_tells_open_from_everything_else() -> None:
-    now = database_now()
-    titled(published_problem(), "Open")
-    titled(published_problem(), "Later", opens_at=now + timedelta(days=1))
-    titled(published_problem(), "Over", closes_at=now - timedelta(days=1))
-    titled(published_problem(), "Archived", archived_at=now)
-
-    found = {state: sorted(titles(html_of(Client(), f"/problems/?state={state}"))) for state in ("open", "closed", "")}
-
-    assert found == {
-        "open": ["Open"],
-        "closed": ["Archived", "Later", "Over"],
-        "": ["Archived", "Later", "Open", "Over"],
-    }
-
-
-@pytest.mark.parametrize("query", ["q=" + "x" * 201, "q=%00", "state=elsewhere", "page=0", "page=99999999999999999999"])
-def test_bad_input_to_the_list_is_answered_in_words(query: str) -> None:
-    titled(published_problem(), "Still here")
-
-    html = html_of(Client(), f"/problems/?{query}")
-
-    assert titles(html) == ["Still here"]
-
-
-def test_the_list_has_pages_that_keep_the_search() -> None:
-    first = published_problem()
-    for _ in range(20):
-        published_revision(make_problem(first.problem.created_by), None)
-
-    html = html_of(Client(), "/problems/?q=the")
-    second = html_of(Client(), "/problems/?q=the&page=2")
-
-    assert (len(titles(html)), len(titles(second))) == (20, 1)
-    assert html.count('href="?q=the&amp;page=2"') == 1
-
-
-# Counts
-
-
-def counts_told(viewer: User | None, revision: ProblemRevision) -> str:
-    text = main_text(html_of(signed_in(viewer), f"/problems/?q={revision.problem.title}"))
-    return text.split(" Open ", 2)[-1].split(" · ")[0].strip()
-
-
-def test_counts_of_a_private_problem_are_told_to_those_who_may_read_them() -> None:
-    revision = titled(published_problem(results_visibility="private"), "Secretive")
-    participant = make_user()
-    recorded_run(revision=revision, participant=participant)
-    recorded_run(revision=revision)
-
-    told = {
-        name: counts_told(viewer, revision)
-        for name, viewer in {
-            "visitor": None,
-            "other": make_user(),
-            "participant": participant,
-            "manager": make_manager(revision.problem),
-            "operator": make_operator(),
-        }.items()
-    }
-
-    assert told == {
-        "visitor": "Results are private",
-        "other": "Results are private",
-        "participant": "1 Submission that you may read, 1 verified",
-        "manager": "2 Submissions that you may read, 2 verified",
-        "operator": "2 Submissions that you may read, 2 verified",
-    }
-
-
-def test_a_deferred_verdict_is_counted_after_the_release_only() -> None:
-    revision = sealed_revision(verdict_release="with_labels")
-    recorded_sealed_run(revision)
-    operator = make_operator()
-
-    before = submission_counts(operator, [revision.problem_id])[revision.problem_id]
-    release(revision.problem)
-    after = submission_counts(operator, [revision.problem_id])[revision.problem_id]
-
-    assert (before.readable, before.verified) == (1, 0)
-    assert (after.readable, after.verified) == (1, 1)
-
-
-def recorded_sealed_run(revision: ProblemRevision, result: str = "verified") -> VerificationRun:
-    """A finished run of a protected stage, written through the services."""
-    run = queued_run(revision=revision)
-    return finished(run, replace(stage_done(run, result), is_protected=True))
-
-
-def finished(run: VerificationRun, done: StageDone) -> VerificationRun:
-    """The run with that one stage result, finished by it."""
-    claim = claimed_run(run)
-    begin_stage(claim=claim, stage_key=done.stage_key, at=database_now())
-    append_stage_result(claim=claim, done=done, at=database_now())
-    return finish_run(claim=claim, at=database_now(), reason_code=done.output.reason_code)
-
-
-def rerun(first: VerificationRun, result: str) -> None:
-    operator = make_operator()
-    submissions = Submission.objects.select_related("attempt__revision__verifier_contract")
-    run = create_run(
-        submission=submissions.get(pk=first.submission_id),
-        trigger=RunTrigger.RERUN,
-        requested_by=operator,
-        rerun_reason="again",
-        at=database_now(),
-    )
-    finished(run, stage_done(run, result))
-
-
-HISTORIES: dict[str, Callable[[Any], None]] = {
-    "as it was": lambda _: None,
-    "refuted later": lambda run: rerun(run, "refuted"),
-    "inconclusive later": lambda run: rerun(run, "inconclusive"),
-    "error later": lambda run: rerun(run, "error"),
-    "revoked": lambda run: revoke_run(run_id=run.pk, revoked_by=make_operator(), reason_md="Wrong.", at=database_now()),
-    "withdrawn": lambda run: Submission.objects.filter(pk=run.submission_id).move(withdrawn_at=database_now()),
-    "file withdrawn": lambda run: Artifact.objects.filter(attempt__submissions=run.submission_id).move(
-        withdrawn_at=database_now()
-    ),
-}
-
-
-@pytest.mark.parametrize("history", HISTORIES)
-@pytest.mark.parametrize("result", ["verified", "refuted"])
-def test_the_count_of_verified_is_what_deriving_each_one_gives(history: str, result: str) -> None:
-    run = recorded_run(result)
-    HISTORIES[history](run)
-    rows = readable_submissions(make_operator()).select_related("attempt__revision")
-    states = derived_states(rows)
-
-    counted = submission_counts(make_operator(), [run.revision.problem_id])[run.revision.problem_id]
-
-    derived = sum(s.current_verdict is not None and s.current_verdict.result == "verified" for s in states.values())
-    assert (counted.readable, counted.verified) == (1, derived)
 
 
 # Which revision whom
@@ -542,166 +296,6 @@ def test_what_others_wrote_is_inert() -> None:
         assert html.count(HOSTILE) == 0
         assert html.count(escape(HOSTILE)) > 0
         assert html.count("javascript:") == 0
-
-
-# Bound inputs
-
-
-def reference_path(revision: ProblemRevision, key: str = "instance") -> str:
-    return f"/problems/{revision.problem.slug}/revisions/{revision.number}/reference/{key}/"
-
-
-def test_stored_bytes_come_as_a_download_that_runs_nothing() -> None:
-    revision = published_problem(slug="colours")
-    binding = revision.bindings.get()
-
-    answer = Client().get(reference_path(revision))
-
-    assert b"".join(answer.streaming_content) == blob_store().open(blob_name(binding.content_hash)).read()
-    told = {name: answer[name] for name in (
-        "Content-Type", "Content-Disposition", "X-Content-Type-Options", "Content-Security-Policy", "ETag",
-        "Content-Length",
-    )}  # fmt: skip
-    assert told == {
-        "Content-Type": "text/plain; charset=utf-8",
-        "Content-Disposition": 'attachment; filename="instance.cnf"',
-        "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-        "ETag": f'"{binding.content_hash}"',
-        "Content-Length": str(binding.size_bytes),
-    }
-
-
-def test_a_reader_who_has_the_bytes_gets_304() -> None:
-    revision = published_problem()
-    binding = revision.bindings.get()
-
-    same = Client().get(reference_path(revision), headers={"If-None-Match": f'"{binding.content_hash}"'})
-    other = Client().get(reference_path(revision), headers={"If-None-Match": '"sha256:00"'})
-
-    assert (same.status_code, same.content, same["ETag"]) == (304, b"", f'"{binding.content_hash}"')
-    assert other.status_code == 200
-
-
-def bound_notes(
-    media_type: str = "text/plain", filename: str = "notes.txt"
-) -> tuple[ProblemRevision, VerifierContract]:
-    document = noted_document()
-    document["reference_inputs"][1]["media_types"] = ["text/plain", "text/html"]
-    contract = contract_of(document)
-    draft = make_draft(make_problem(contract.created_by), contract)
-    bind_instance(draft)
-    slot = contract.slots.get(key="notes")
-    with staged(b"<script>alert(1)</script>") as bytes_:
-        bind_stored(
-            revision=draft, slot=slot, staged=bytes_, media_type=media_type, filename=filename, at=database_now()
-        )
-    return draft, contract
-
-
-def published(draft: ProblemRevision) -> ProblemRevision:
-    publish_revision(revision=draft, published_by=draft.created_by, at=database_now())
-    return draft
-
-
-def test_html_is_never_sent_as_html() -> None:
-    draft, _ = bound_notes("text/html", "page.html")
-    revision = published(draft)
-
-    answer = Client().get(reference_path(revision, "notes"))
-
-    assert answer["Content-Type"] == "application/octet-stream"
-    assert answer["Content-Disposition"] == 'attachment; filename="page.html"'
-
-
-@pytest.mark.parametrize("name", ["\u202egnp.exe", "notes", "a" * 250 + "\u00e9.txt"])
-def test_a_file_name_that_is_not_safe_is_replaced(name: str) -> None:
-    draft, _ = bound_notes(filename=name)
-    revision = published(draft)
-
-    answer = Client().get(reference_path(revision, "notes"))
-
-    expected = f'attachment; filename="{revision.problem.slug}-r1-notes.txt"'
-    assert answer["Content-Disposition"] == expected
-
-
-def test_a_linked_input_leads_to_its_link() -> None:
-    contract = contract_of(noted_document())
-    draft = make_draft(make_problem(contract.created_by), contract)
-    bind_instance(draft)
-    bind_link(
-        revision=draft, slot=contract.slots.get(key="notes"), url="https://data.example.org/notes?x=1",
-        content_hash="sha256:" + "0" * 64, size_bytes=12, media_type="text/plain", filename="notes.txt",
-        at=database_now(),
-    )  # fmt: skip
-    revision = published(draft)
-
-    answer = Client().get(reference_path(revision, "notes"))
-    text = main_text(html_of(Client(), f"/problems/{revision.problem.slug}/"))
-
-    assert (answer.status_code, answer["Location"]) == (302, "https://data.example.org/notes?x=1")
-    assert "Never fetched by the platform, and not given to checkers." in text
-    assert "That a linked input is what its author says." in text
-
-
-def test_inv_17_sealed_bytes_answer_like_a_key_that_is_not_there_until_release() -> None:
-    revision = sealed_revision()
-    viewers = (None, make_user(), make_manager(revision.problem), make_operator())
-    clients = [signed_in(viewer) for viewer in viewers]
-
-    before = [(c.get(reference_path(revision)), c.get(reference_path(revision, "nothing"))) for c in clients]
-    release(revision.problem)
-    after = Client().get(reference_path(revision))
-
-    assert {(sealed.status_code, sealed.content == missing.content) for sealed, missing in before} == {(404, True)}
-    assert [sorted(sealed.headers) for sealed, _ in before] == [sorted(missing.headers) for _, missing in before]
-    assert after.status_code == 200
-
-
-def test_the_inputs_of_a_draft_are_its_managers_alone() -> None:
-    contract = sat_contract()
-    draft = make_draft(make_problem(contract.created_by), contract)
-    bind_instance(draft)
-
-    answers = [
-        signed_in(viewer).get(reference_path(draft)) for viewer in (None, make_operator(), make_manager(draft.problem))
-    ]
-
-    assert [answer.status_code for answer in answers] == [404, 404, 200]
-    assert answers[2]["Cache-Control"] == "private, no-cache"
-
-
-def test_bytes_that_the_store_lost_are_told_as_gone() -> None:
-    revision = published_problem()
-    blob_store().delete(blob_name(revision.bindings.get().content_hash))
-
-    assert Client().get(reference_path(revision)).status_code == 410
-
-
-# Queries
-
-
-VIEWERS: dict[str, Callable[[Problem], User | None]] = {
-    "visitor": lambda _: None,
-    "participant": lambda _: make_user(),
-    "manager": lambda problem: make_manager(problem),
-    "operator": lambda _: make_operator(),
-}
-
-
-@pytest.mark.parametrize("role", VIEWERS)
-def test_the_list_asks_as_often_for_three_problems_as_for_one(role: str) -> None:
-    first = published_problem()
-    recorded_run(revision=first)
-    client = signed_in(VIEWERS[role](first.problem))
-
-    one = queries_of(client, "/problems/?q=problem&state=open")
-    for _ in range(2):
-        recorded_run(revision=published_problem())
-    three = queries_of(client, "/problems/?q=problem&state=open")
-
-    assert one == three
-    assert three <= 12
 
 
 @pytest.mark.parametrize("role", VIEWERS)
