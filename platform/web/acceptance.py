@@ -80,7 +80,7 @@ def _who(planned: PlannedStage) -> str:
     stage = planned.stage
     if stage.kind == "sandbox":
         inputs = f" and on {_listed(planned.slot_keys)}" if planned.slot_keys else ""
-        return f"The platform runs a pinned checker, without network, on the submitted files{inputs}."
+        return f"The platform runs a pinned checker in its sandbox on the submitted files{inputs}."
     if stage.kind == "review":
         title = stage.review_protocol.title if stage.review_protocol else ""
         return f"Reviewers decide under the fixed protocol “{title}”."

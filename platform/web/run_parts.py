@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from blobs.services import BytesGone, open_blob
 from verification.engine.names import safe_filename
 from verification.engine.reasons import LABELS
+from verification.engine.sandbox.base import Guard
 from verification.runs.models import RunStatus
 from verification.runs.projection import ProjectedLog, ProjectedRun, ProjectedStage
 from verification.runs.selectors import ToldRun
@@ -45,6 +46,10 @@ def stage_rows(run: ProjectedRun, around: Surroundings) -> list[dict[str, Any]]:
         }
         for stage in run.stages
     ]
+
+
+# Guards that a sandbox gives and a plain process does not, as a reader is told of their absence.
+ISOLATION = {Guard.NO_NETWORK: "shut off the network", Guard.HOST_HIDDEN: "hide the machine's files"}
 
 
 def _took(stage: ProjectedStage, around: Surroundings) -> str:
@@ -84,9 +89,18 @@ def _more(stage: ProjectedStage) -> SafeString | str:
         lines.append(f"{counted(rest, 'further finding')} in the downloadable record.")
     if stage.implementation_id is not None:
         lines.append(_checked_by(stage))
+        lines.append(_not_held(stage))
     if stage.reason_code is not None:
         lines.append(format_html("Reason: {}", reason(stage.reason_code.value)))
-    return format_html_join(SafeString("<br>"), "{}", ((line,) for line in lines))
+    return format_html_join(SafeString("<br>"), "{}", ((line,) for line in lines if line))
+
+
+def _not_held(stage: ProjectedStage) -> str:
+    """What the backend could not hold the checker to; a missing limit is never silent."""
+    missing = [words for guard, words in ISOLATION.items() if guard not in stage.enforced]
+    if not missing or not stage.enforced:
+        return ""
+    return f"This backend runs the platform's own checkers only, and does not {' or '.join(missing)}."
 
 
 def _checked_by(stage: ProjectedStage) -> SafeString:

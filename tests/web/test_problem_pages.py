@@ -128,7 +128,7 @@ def test_acceptance_names_the_stage_the_files_the_limits_and_what_stays_open() -
 
     for sentence in (
         "A Submission is verified when its one stage, Assignment check, passes.",
-        "The platform runs a pinned checker, without network, on the submitted files and on instance.",
+        "The platform runs a pinned checker in its sandbox on the submitted files and on instance.",
         "At most 20 s, 512 MB of memory, 1 processor core",
         "assignment : text/plain, at most 1 MB",
         "A summary may be added.",
