@@ -295,7 +295,7 @@ def test_what_others_wrote_is_inert() -> None:
     for html in pages:
         assert html.count(HOSTILE) == 0
         assert html.count(escape(HOSTILE)) > 0
-        assert html.count("javascript:") == 0
+        assert html.count('href="javascript:') == 0
 
 
 @pytest.mark.parametrize("role", VIEWERS)
