@@ -99,7 +99,10 @@ class Submission(Record):
     class Meta:
         ordering = ["-created_at", "-id"]
         constraints = [models.UniqueConstraint(fields=["attempt", "number"], name="submission_number")]
-        indexes = [models.Index(fields=["created_by", "-created_at"], name="submission_mine")]
+        indexes = [
+            models.Index(fields=["created_by", "-created_at"], name="submission_mine"),
+            models.Index(fields=["-created_at", "-id"], name="submission_newest"),
+        ]
         triggers = [
             kept(),
             only_moves("withdrawn_at"),

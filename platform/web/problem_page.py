@@ -19,10 +19,11 @@ from verification.contracts.models import VerifierContract
 from verification.contracts.selectors import PlannedStage, plan_stages
 from verification.engine.verdicts import DerivedState
 from verification.runs.selectors import derived_states, release_of, runs_per_day
-from verification.runs.tallies import newest_submissions
+from verification.runs.tallies import COUNTED_UP_TO, newest_submissions
 from web.acceptance import SUMMARY_WORDS, acceptance_lead, file_sentence, left_open, stage_words
 from web.figures import DayCounts
 from web.moments import day_words
+from web.quantities import bounded_words
 
 SUBMISSIONS_PER_PAGE = 20
 FIGURE_DAYS = 30
@@ -163,7 +164,7 @@ def _submissions(problem: Problem, viewer: Viewer, page_number: int) -> dict[str
     states = derived_states(rows)
     return {
         "submissions": [_submission_row(row, states[row.pk]) for row in rows],
-        "submission_count": total,
+        "submission_count": bounded_words(total, COUNTED_UP_TO) if total else "",
         "page_obj": counted_page(rows, total=total, number=page_number, size=SUBMISSIONS_PER_PAGE),
     }
 

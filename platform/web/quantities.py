@@ -56,6 +56,11 @@ def counted(count: int, nouns: str) -> str:
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
+def bounded_words(count: int, bound: int) -> str:
+    """A number that was counted only so far: `12`, or `more than 1,000`."""
+    return f"{count:,}" if count <= bound else f"more than {bound:,}"
+
+
 def ago_words(seconds: float) -> str:
     """How long ago, in one unit: `just now`, `3 min ago`, `2 days ago`; the future reads `in 3 min`."""
     distance = abs(seconds)

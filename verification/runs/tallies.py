@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
-from django.db.models.expressions import Window
+from django.db.models import Count, Exists, F, IntegerField, Min, OuterRef, Q, QuerySet, Subquery
 
 from accounts.roles import Viewer
 from problems.models import Problem, Visibility
@@ -19,9 +18,23 @@ from verification.runs.selectors import readable_submissions
 DAY = timedelta(hours=24)
 
 
+# Lists count this far and then say "more than": an exact number would read every row of a large Problem.
+COUNTED_UP_TO = 1_000
+
+
+class CountUpTo(Subquery):
+    """How many rows a query has, counted no further than its slice."""
+
+    template = "(SELECT count(*) FROM (%(subquery)s) _counted)"
+    output_field = IntegerField()
+
+
 @dataclass(frozen=True)
 class SubmissionCount:
-    """Of one Problem: the Submissions a viewer may know of, and how many of those are verified now."""
+    """Of one Problem: the Submissions a viewer may know of, and how many of those are verified now.
+
+    A number above `COUNTED_UP_TO` means that there are more.
+    """
 
     readable: int = 0
     verified: int = 0
@@ -40,24 +53,27 @@ def with_told_verdict() -> QuerySet[VerificationRun]:
 
 
 def submission_counts(viewer: Viewer, problem_ids: Sequence[str]) -> dict[str, SubmissionCount]:
-    """The counts of each Problem, in two queries; `derive` in SQL, and a test holds the two together."""
-    readable = readable_submissions(viewer).filter(attempt__revision__problem__in=problem_ids)
-    problem = "attempt__revision__problem"
-    totals = dict(readable.order_by().values_list(problem).annotate(Count("pk")))
+    """The counts of each Problem, in one query; `derive` in SQL, and a test holds the two together."""
+    readable = readable_submissions(viewer)
     later = Q(created_at__gt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk"))
     newer = with_told_verdict().filter(later, submission=OuterRef("submission"))
     withdrawn = SubmissionArtifact.objects.filter(
         submission=OuterRef("submission"), artifact__withdrawn_at__isnull=False
     )
-    verified = dict(
+    verified = (
         with_told_verdict()
         .filter(result=Result.VERIFIED, submission__in=readable, submission__withdrawn_at=None)
         .filter(~Exists(newer), ~Exists(withdrawn))
-        .order_by()
-        .values_list("revision__problem")
-        .annotate(Count("pk"))
+        .filter(revision__problem=OuterRef("pk"))
     )
-    return {pk: SubmissionCount(totals.get(pk, 0), verified.get(pk, 0)) for pk in problem_ids}
+    counted = Problem.objects.filter(pk__in=problem_ids).annotate(
+        readable=_up_to(readable.filter(attempt__revision__problem=OuterRef("pk"))), verified=_up_to(verified)
+    )
+    return {row.pk: SubmissionCount(row.readable, row.verified) for row in counted}
+
+
+def _up_to(rows: QuerySet[Any]) -> CountUpTo:
+    return CountUpTo(rows.order_by().values("pk")[: COUNTED_UP_TO + 1])
 
 
 def newest_submissions(
@@ -65,17 +81,18 @@ def newest_submissions(
 ) -> tuple[list[Submission], int]:
     """One page of the Problem's Submissions that the viewer may know of, newest first, and how many there are.
 
-    A page beyond the last is empty and counts none; the caller decides what that means.
+    They are counted up to `COUNTED_UP_TO`, and a page or so beyond the one asked for. A page beyond the last is empty
+    and counts none; the caller decides what that means.
     """
     start = (page_number - 1) * page_size
+    readable = readable_submissions(viewer).filter(attempt__revision__problem=problem)
+    bound = max(COUNTED_UP_TO, start + page_size) + 1
     found = list(
-        readable_submissions(viewer)
-        .filter(attempt__revision__problem=problem)
-        .select_related("attempt__revision", "created_by")
-        .annotate(all_of_them=Window(Count("pk")))
+        readable.select_related("attempt__revision", "created_by")
+        .annotate(counted=CountUpTo(readable.order_by().values("pk")[:bound]))
         .order_by("-created_at", "-pk")[start : start + page_size]
     )
-    return list(found), found[0].all_of_them if found else 0
+    return list(found), found[0].counted if found else 0
 
 
 @dataclass(frozen=True)

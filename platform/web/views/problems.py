@@ -8,10 +8,11 @@ from django.views.decorators.http import require_safe
 
 from accounts.clock import database_now
 from problems.selectors import binding_for, problem_state, published_problems, revision_for
-from verification.runs.tallies import submission_counts
+from verification.runs.tallies import COUNTED_UP_TO, submission_counts
 from web.forms.problems import ProblemFilterForm
 from web.problem_page import STATE_LOOKS, page_number_of, problem_context
 from web.published_files import download_name, published_response
+from web.quantities import bounded_words
 
 PROBLEMS_PER_PAGE = 20
 
@@ -26,7 +27,13 @@ def problem_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(problems, PROBLEMS_PER_PAGE).get_page(page_number_of(request.GET.get("page", "")))
     counts = submission_counts(request.user, [problem.pk for problem in page])
     rows = [
-        {"problem": problem, "state": STATE_LOOKS[problem_state(problem, at=at)], "counts": counts[problem.pk]}
+        {
+            "problem": problem,
+            "state": STATE_LOOKS[problem_state(problem, at=at)],
+            "readable": counts[problem.pk].readable,
+            "readable_words": bounded_words(counts[problem.pk].readable, COUNTED_UP_TO),
+            "verified_words": bounded_words(counts[problem.pk].verified, COUNTED_UP_TO),
+        }
         for problem in page
     ]
     query = request.GET.copy()
