@@ -10,6 +10,9 @@ export PYTHONPATH := $(CURDIR):$(CURDIR)/platform
 # Compiled modules make every start after the first one faster, whatever the machine's default is.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Each test process has a database server of its own.
+TEST_PROCESSES ?= auto
+
 .PHONY: help setup run test check format
 .DEFAULT_GOAL := help
 
@@ -59,7 +62,7 @@ run: .venv/.synced-run .venv/.built
 	@exec $(PYTHON) -m config.supervisor
 
 test: .venv/.synced-dev .venv/.built
-	$(PYTHON) -m pytest $(TEST_ARGS)
+	$(PYTHON) -m pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
 
 check: .venv/.synced-dev
 	.venv/bin/ruff check .
