@@ -153,8 +153,15 @@ CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 
 LOGGING = logging_settings(is_json=True, level=env("TFP_LOG_LEVEL", default="INFO"))
 
-# The backends of this worker, in the order in which they are tried.
-TFP_SANDBOX_BACKENDS = env.list("TFP_SANDBOX_BACKENDS", default=["verification.engine.sandbox.process.ProcessBackend"])
+# The backends of this worker, in the order in which they are tried. The last is a fallback for builtins where this
+# machine cannot isolate, or has no runtime yet (`manage.py images build-runtime`); a run says which one it had.
+TFP_SANDBOX_BACKENDS = env.list(
+    "TFP_SANDBOX_BACKENDS",
+    default=[
+        "verification.engine.sandbox.embedded.backend.EmbeddedBackend",
+        "verification.engine.sandbox.process.ProcessBackend",
+    ],
+)
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"

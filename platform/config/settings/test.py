@@ -27,3 +27,6 @@ STORAGES["blobs"]["OPTIONS"] = {"location": _blobs}
 
 # The page of all components is looked at in a browser (tests/web).
 TFP_SHOW_COMPONENTS = True
+
+# Whether a runtime lies in var/ must not decide what a test sees; what runs isolated says so itself.
+TFP_SANDBOX_BACKENDS = env.list("TFP_SANDBOX_BACKENDS", default=["verification.engine.sandbox.process.ProcessBackend"])
