@@ -313,14 +313,14 @@ def _supervise(supervisor: Supervisor) -> int:
             say("ending everything at once")
             supervisor.kill()
             return
-        raise StopRequested(number)
+        raise StopRequested(signal.Signals(number).name)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
     try:
         supervisor.run()
-    except StopRequested:
-        say("stopping …")
+    except StopRequested as asked:
+        say(f"stopping ({asked}) …")
     finally:
         supervisor.stop()
     say("stopped")

@@ -1,18 +1,16 @@
 """Importing a package: Verifier by name, Contract by normative hash, then a draft revision with its bindings."""
 
-import os
 import secrets
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from django.db import transaction
 
 from accounts.models import User
-from blobs.services import CHUNK_BYTES, StagedBytes, end_hold, hold_staged, stage_bytes
+from blobs.services import StagedBytes, end_hold, hold_staged, stage_bytes
+from packages.checking import chunks_of, implementation_document, package_findings
 from packages.reading import LINK_SUFFIX, MAX_FILE_BYTES, Package, PackageFinding, PackageRefused
 from problems.models import Problem, ProblemRevision
 from problems.services import BindingRefused, bind_link, bind_stored, create_problem, create_skill, draft_revision
@@ -24,10 +22,8 @@ from verification.contracts.services import (
     publish_contract,
     publish_implementation,
 )
-from verification.engine.checkers.registry import BUILTINS
 from verification.engine.documents import Finding
 
-BUILTIN_PREFIX = "tfp-builtin/"
 POLICIES = ("results_visibility", "artifacts_visibility", "quota_per_day", "opens_at", "closes_at")
 
 
@@ -47,6 +43,9 @@ def import_package(*, package: Package, author: User, at: datetime) -> ImportedP
     Raises:
         PackageRefused: with every finding.
     """
+    findings = package_findings(package)
+    if findings:
+        raise PackageRefused(findings)
     with ExitStack() as stack, transaction.atomic():
         contract, digests = None, dict[str, str]()
         if package.contract is not None and package.verifier is not None:
@@ -125,28 +124,16 @@ def _import_contract(stack: ExitStack, package: Package, author: User, at: datet
 
 
 def _stage_fixtures(stack: ExitStack, package: Package) -> dict[tuple[str, str, str], StagedBytes]:
-    """The fixtures' bytes, compared with what contract.json states of them."""
+    """The fixtures' bytes, which `package_findings` has compared with what contract.json states of them."""
     assert package.contract is not None
-    staged, findings = {}, []
-    for place, fixture in enumerate(package.contract["conformance_fixtures"]):
-        for member in ("reference", "artifacts"):
-            for key, stated in fixture[member].items():
-                pointer = f"/conformance_fixtures/{place}/{member}/{key}"
-                path = package.fixture_file(fixture["key"], member, key)
-                if path is None:
-                    message = f"Add the bytes as fixtures/{fixture['key']}/{member}/{key}."
-                    findings.append(PackageFinding("contract.json", Finding("bytes_missing", pointer, message)))
-                    continue
-                found = stack.enter_context(stage_bytes(_chunks(path), max_bytes=MAX_FILE_BYTES))
-                staged[fixture["key"], member, key] = found
-                if (found.content_hash, found.size_bytes) != (stated["content_hash"], stated["size_bytes"]):
-                    message = (
-                        f"The file is {found.content_hash}, {found.size_bytes} bytes; state that, or mend the file."
-                    )
-                    findings.append(PackageFinding("contract.json", Finding("bytes_differ", pointer, message)))
-    if findings:
-        raise PackageRefused(findings)
-    return staged
+    return {
+        (fixture["key"], member, key): stack.enter_context(
+            stage_bytes(chunks_of(package.files[f"fixtures/{fixture['key']}/{member}/{key}"]), max_bytes=MAX_FILE_BYTES)
+        )
+        for fixture in package.contract["conformance_fixtures"]
+        for member in ("reference", "artifacts")
+        for key in fixture[member]
+    }
 
 
 def _import_implementations(package: Package, contract: VerifierContract, author: User, at: datetime) -> dict[str, str]:
@@ -154,42 +141,15 @@ def _import_implementations(package: Package, contract: VerifierContract, author
     digests, findings = {}, []
     for stage_key, source in package.implementations.items():
         file = f"implementations/{stage_key}.json"
+        document = implementation_document(stage_key, source)
         try:
-            document = _implementation_document(stage_key, source)
             publish_implementation(contract=contract, document=document, author=author, at=at)
-            digests[stage_key] = document["runtime"]["image_digest"]
         except ContractRefused as refused:
             findings += [PackageFinding(file, finding) for finding in refused.findings]
-        except KeyError as missing:
-            finding = Finding("member_missing", f"/{missing.args[0]}", "Expected runtime, limits and source.")
-            findings.append(PackageFinding(file, finding))
+        digests[stage_key] = document["runtime"]["image_digest"]
     if findings:
         raise PackageRefused(findings)
     return digests
-
-
-def _implementation_document(stage_key: str, source: dict[str, Any]) -> dict[str, Any]:
-    """A registered document from the package's: the runtime's name becomes the digest that it stands for here."""
-    runtime = source["runtime"]
-    if isinstance(runtime, str):
-        runtime = {"image_ref": runtime, "image_digest": _digest_of(runtime)}
-    return {
-        "schema": "tfp.verifier-implementation/v1",
-        "stage_key": stage_key,
-        "runtime": runtime,
-        "program": source.get("program"),
-        "limits": source["limits"],
-        "source": source["source"],
-    }
-
-
-def _digest_of(runtime: str) -> str:
-    name, _, version = runtime.removeprefix(BUILTIN_PREFIX).partition(":")
-    builtin = BUILTINS.get(name) if runtime.startswith(BUILTIN_PREFIX) else None
-    if builtin is None or version != str(builtin.version):
-        message = f"No runtime of the name {runtime!r:.80} is enabled here."
-        raise ContractRefused([Finding("runtime_unknown", "/runtime", message)])
-    return builtin.image_digest
 
 
 def _bind(
@@ -197,20 +157,10 @@ def _bind(
 ) -> None:
     slots = {} if contract is None else {slot.key: slot for slot in contract.slots.all()}
     files, links = package.reference_files(), package.links
-    findings = [
-        PackageFinding(f"reference/{key}", Finding("slot_unknown", "", "The Contract has no slot of this name."))
-        for key in (*files, *links)
-        if key not in slots
-    ]
-    findings += [
-        PackageFinding(f"reference/{key}", Finding("slot_twice", "", "Bind the slot by bytes or by link, not both."))
-        for key in files.keys() & links.keys()
-    ]
-    if findings:
-        raise PackageRefused(findings)
+    findings: list[PackageFinding] = []
     for key, path in files.items():
         slot = slots[key]
-        staged = stack.enter_context(stage_bytes(_chunks(path), max_bytes=MAX_FILE_BYTES))
+        staged = stack.enter_context(stage_bytes(chunks_of(path), max_bytes=MAX_FILE_BYTES))
         bind_stored(revision=revision, slot=slot, staged=staged, media_type=slot.media_types[0], filename=key, at=at)
     for key, link in links.items():
         try:
@@ -227,13 +177,6 @@ def _keep(staged: StagedBytes, import_key: str, at: datetime) -> None:
 
 def _let_go(staged: StagedBytes, import_key: str, at: datetime) -> None:
     end_hold(content_hash=staged.content_hash, holder_kind="import", holder_id=import_key, at=at)
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    with os.fdopen(descriptor, "rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk
 
 
 def _refuse(file: str, code: str, pointer: str, message: str) -> NoReturn:

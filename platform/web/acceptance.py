@@ -118,8 +118,8 @@ def left_open(stages: Sequence[PlannedStage], *, has_links: bool = False) -> lis
     lines = ["Anything beyond the Contract's statement, or about other bytes than those submitted."]
     if "sandbox" in kinds:
         lines.append(
-            "That the checker is free of faults. Before it was used it agreed with every fixture of the Contract, "
-            "which is evidence and no proof."
+            "That the checker is free of faults. Before it may be used it must agree with every fixture of the "
+            "Contract, which is evidence and no proof."
         )
     if "review" in kinds:
         lines.append("That other reviewers would have decided the same. The protocol fixes who is asked, and what.")

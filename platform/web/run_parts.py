@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from blobs.services import BytesGone, open_blob
+from verification.engine.checkers.registry import BUILTIN_PREFIX, BUILTINS
 from verification.engine.names import safe_filename
 from verification.engine.reasons import LABELS
 from verification.engine.sandbox.base import Guard
@@ -294,10 +295,16 @@ def command_html(run: ProjectedRun) -> SafeString:
 
 
 def _command_words(run: ProjectedRun) -> list[str]:
-    words = ["tfp", "verify", run.problem_slug, "--revision", str(run.revision_number)]
-    for given in run.inputs:
-        if given.kind == "artifact" and given.has_role:
-            words += ["--artifact", f"{given.key}={shlex.quote(safe_filename(given.filename, fallback=given.key))}"]
+    """The builtin of the last stage it ran, on the downloaded files; nothing where no builtin ran."""
+    names = [stage.image_ref for stage in run.stages if stage.image_ref and stage.result is not None]
+    name = names[-1].removeprefix(BUILTIN_PREFIX).partition(":")[0] if names else ""
+    builtin = BUILTINS.get(name)
+    if builtin is None or not names[-1].startswith(BUILTIN_PREFIX):
+        return []
+    words = ["python3", "-m", builtin.module]
+    for given in sorted(run.inputs, key=lambda given: given.kind, reverse=True):
+        if given.has_role and given.url is None:
+            words += [f"--{given.key}", shlex.quote(safe_filename(given.filename, fallback=given.key))]
     return words
 
 

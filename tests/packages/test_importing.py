@@ -150,7 +150,6 @@ def test_a_package_that_breaks_a_rule_leaves_nothing_behind(package, break_it):
 
 
 def test_a_slot_bound_twice_is_refused(package):
-    shutil.copy(package / "reference/instance", package / "bytes")
     link = {
         "url": "https://example.org/f", "content_hash": "sha256:" + "0" * 64, "size_bytes": 10,
         "media_type": "text/plain", "filename": "f",
@@ -187,3 +186,23 @@ def test_the_command_lists_every_violated_publication_rule_and_keeps_the_draft(p
 def test_the_command_names_an_account_that_is_not_there(package):
     with pytest.raises(CommandError, match="no account 'nobody'"):
         call_command("import_package", str(package), "--author", "nobody")
+
+
+def test_every_finding_that_needs_no_database_comes_at_once(package):
+    (package / "extra.txt").write_text("?")
+    (package / "fixtures/satisfying/artifacts/assignment").write_bytes(b"v 1 0\n")
+    (package / "reference/instance").rename(package / "reference/formula")
+    implementation = package / "implementations/assignment_check.json"
+    document = json.loads(implementation.read_text())
+    document["limits"]["memory_mb"] = "lots"
+    implementation.write_text(json.dumps(document))
+
+    with pytest.raises(PackageRefused) as refused:
+        imported(package)
+
+    assert [(found.file, found.finding.code) for found in refused.value.findings] == [
+        ("extra.txt", "file_unknown"),
+        ("contract.json", "bytes_differ"),
+        ("implementations/assignment_check.json", "schema_type"),
+        ("reference/formula", "slot_unknown"),
+    ]

@@ -36,6 +36,11 @@ from verification.contracts.services import add_fixture
 pytestmark = pytest.mark.django_db
 HOSTILE = '<script>alert("x")</script>'
 
+NO_CHECKER = (
+    "No checker of this stage has passed conformance. A run waits while one is being tested, and ends inconclusive "
+    "otherwise."
+)
+
 
 # Which revision whom
 
@@ -142,7 +147,7 @@ def test_a_stage_that_nothing_can_carry_out_is_told() -> None:
 
     text = main_text(html_of(Client(), f"/problems/{revision.problem.slug}/"))
 
-    assert text.count("No checker has passed conformance for this stage yet; runs wait for one.") == 1
+    assert text.count(NO_CHECKER) == 1
 
 
 def act_of(viewer: User | None, revision: ProblemRevision) -> str:
@@ -329,4 +334,4 @@ def test_a_pending_implementation_of_a_newer_set_leaves_the_page_without_a_check
 
     text = main_text(html_of(Client(), f"/problems/{revision.problem.slug}/"))
 
-    assert text.count("No checker has passed conformance for this stage yet; runs wait for one.") == 1
+    assert text.count(NO_CHECKER) == 1

@@ -209,12 +209,22 @@ def test_the_document_is_the_same_for_a_manager_who_sees_the_sealed_hash() -> No
     assert validate_document("verification-run", documents[0]) == []
 
 
-def test_the_command_quotes_names_and_replaces_unsafe_ones() -> None:
+def test_the_command_runs_the_builtin_and_quotes_names() -> None:
     files = (
         given(kind="artifact", key="assignment", filename="my answer; rm -rf.txt"),
-        given(kind="artifact", key="proof", filename="../x"),
+        given(kind="reference", key="instance", filename="../x"),
     )
 
-    assert command(run(stage(1), inputs=files)) == (
-        "tfp verify heat --revision 3 --artifact assignment='my answer; rm -rf.txt' --artifact proof=proof"
+    told = command(run(stage(1, image_ref="tfp-builtin/sat-assignment:1"), inputs=files))
+
+    assert told == (
+        "python3 -m verification.engine.checkers.sat --instance instance --assignment 'my answer; rm -rf.txt'"
     )
+
+
+def test_no_command_is_told_where_no_builtin_ran() -> None:
+    images = [None, "tfp-runtime/python:1"]
+
+    told = [command(run(stage(1, image_ref=image))) for image in images]
+
+    assert told == ["", ""]

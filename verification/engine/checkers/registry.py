@@ -11,6 +11,8 @@ from verification.engine.documents import document_hash
 # The directory that holds the package `verification`: the checkout, or site-packages.
 SOURCE_ROOT = Path(__file__).resolve().parents[3]
 
+BUILTIN_PREFIX = "tfp-builtin/"
+
 
 @dataclass(frozen=True)
 class CheckerFiles:
@@ -61,7 +63,7 @@ class Builtin:
     @property
     def image_ref(self) -> str:
         """The name people read."""
-        return f"tfp-builtin/{self.name}:{self.version}"
+        return f"{BUILTIN_PREFIX}{self.name}:{self.version}"
 
     @property
     def image_digest(self) -> str:

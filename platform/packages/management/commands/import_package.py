@@ -11,8 +11,11 @@ from packages.importing import ImportedPackage, import_package
 from packages.reading import PackageRefused, read_package
 from problems.models import ProblemRevision
 from problems.services import PublicationRefused, publish_revision
-from verification.contracts.services import validate_reference
+from verification.contracts.models import ConformanceRecord, ConformanceStatus, VerifierContract
+from verification.contracts.selectors import current_sets
+from verification.contracts.services import execute_conformance, validate_reference
 from verification.contracts.services.validation import ReferenceFile
+from verification.runs.holders import this_process
 
 
 class Command(BaseCommand):
@@ -41,6 +44,30 @@ class Command(BaseCommand):
         self.stdout.write(f"{imported.problem.slug}: revision {revision.number} ({revision.pk})")
         for stage_key, digest in imported.digests.items():
             self.stdout.write(f"  stage {stage_key} executes {digest}")
+        if options["publish"] and imported.contract is not None:
+            self.tell_conformance(imported.contract)
+
+    def tell_conformance(self, contract: VerifierContract) -> None:
+        """Run the fixtures that no worker has begun, and say what conformance found."""
+        failed = False
+        for record in conformance_now(contract):
+            implementation = record.implementation
+            self.stdout.write(f"  conformance of {implementation.pk}: {record.get_status_display()}")
+            failed = failed or record.status == ConformanceStatus.FAILED
+            for run in record.runs.filter(claim_number=record.claim_number, matches=False).select_related("fixture"):
+                expected, found = run.fixture.expected_result, run.actual_result
+                self.stdout.write(f"    fixture {run.fixture.key}: expected {expected}, found {found}")
+        if failed:
+            raise CommandError("Published, but its checker did not reproduce the fixtures, so it judges nothing.")
+
+
+def conformance_now(contract: VerifierContract) -> list[ConformanceRecord]:
+    """The conformance records of the Contract's current fixtures, executed here where nobody holds them."""
+    current = [record_set for stage in contract.stages.all() for record_set in current_sets(stage)]
+    wanted = ConformanceRecord.objects.filter(fixture_set__in=current, implementation__yanked_at=None)
+    for record in wanted:
+        execute_conformance(record_id=record.pk, holder=this_process())
+    return list(wanted.select_related("implementation"))
 
 
 def publish_imported(imported: ImportedPackage, author: User) -> ProblemRevision:
