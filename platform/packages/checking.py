@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from blobs.services import CHUNK_BYTES
 from packages.reading import LINK_SUFFIX, Package, PackageFinding
 from verification.engine.checkers.registry import BUILTIN_PREFIX, BUILTINS
 from verification.engine.documents import Finding, validate_document
 from verification.engine.plan import contract_findings, implementation_findings
 
-CHUNK_BYTES = 1 << 20
 FOLDERS = ("protocols", "implementations", "checker", "reference", "fixtures")
 FILES = ("problem.json", "statement.md", "verifier.json", "contract.json", "skill.md", "requirements.json")
 
